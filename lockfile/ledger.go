@@ -1,0 +1,201 @@
+package lockfile
+
+import (
+	"time"
+
+	"qshim/detect/finding"
+)
+
+// Schema is the version written into every state file. A reader that meets a
+// higher one steps aside (DESIGN section 4.14).
+const Schema = 1
+
+// Ledger is a snapshot of the shared state: the limiters and the sessions.
+// It is a value; whoever changes it changes a copy (see Clone) inside Update.
+type Ledger struct {
+	Limiters map[string]Limiter // by ID
+	Sessions map[string]Session // by ID
+}
+
+// Limiter is one shared allowance. Its file is watched by every session that
+// draws on it, so it stays small (about 512 bytes, DESIGN section 4.15).
+type Limiter struct {
+	Schema  int       `json:"schema"`
+	ID      string    `json:"id"`                // provider/account[/project][#family], or provider@source
+	Label   string    `json:"label,omitempty"`   // for people: "Claude Max, 3f9a…"
+	Holds   []Hold    `json:"holds,omitempty"`   // at most one a class
+	Probe   *Probe    `json:"probe,omitempty"`   // who goes first after a hold
+	Release *Release  `json:"release,omitempty"` // pacing of the others, one by one
+	LastHit time.Time `json:"last_hit,omitzero"` // last transient hit (rate, overload), for launch pacing
+	Launch  *Pace     `json:"launch,omitempty"`  // recent launches, for launch pacing
+	Updated time.Time `json:"updated"`           // when this file was last written
+}
+
+// Hold closes a limiter for one class, until an instant or, blocked, until a
+// person or a success opens it.
+type Hold struct {
+	Class       finding.Class       `json:"class"`
+	Measure     finding.Measure     `json:"measure,omitempty"`
+	Scope       finding.Scope       `json:"scope,omitempty"`
+	Since       time.Time           `json:"since"`
+	Until       time.Time           `json:"until,omitzero"` // with margin and jitter; zero: Blocked
+	UntilSource finding.ResetSource `json:"until_source,omitempty"`
+	Stated      time.Time           `json:"stated,omitzero"`     // the server's own instant, the floor of Until
+	Blocked     bool                `json:"blocked,omitempty"`   // only a person or a success opens it
+	Attempts    int                 `json:"attempts,omitempty"`  // failed probes in a row
+	First       time.Time           `json:"first,omitzero"`      // when this run of holds began (bounds the attempts in time)
+	By          string              `json:"by,omitempty"`        // session that hit it
+	Witnesses   []string            `json:"witnesses,omitempty"` // sessions that reported it lately (overload and unknown causes want two)
+	Why         string              `json:"why,omitempty"`       // one escaped evidence row, cut to 160 bytes
+	Rule        string              `json:"rule,omitempty"`
+}
+
+// Probe is the claim of the one session let through first.
+type Probe struct {
+	Session string        `json:"session"`
+	Since   time.Time     `json:"since"`
+	Class   finding.Class `json:"class"`
+}
+
+// Release paces the sessions that follow a successful probe.
+type Release struct {
+	Since time.Time     `json:"since"`
+	Class finding.Class `json:"class"`          // the hold that ended
+	Next  time.Time     `json:"next"`           // nobody is released before
+	Count int           `json:"count"`          // released so far
+	Last  string        `json:"last,omitempty"` // session released last
+}
+
+// Pace counts launches for the launch burst of DESIGN section 5.
+type Pace struct {
+	Since time.Time `json:"since"`
+	Count int       `json:"count"`
+	Next  time.Time `json:"next"`
+}
+
+// State is what a session is doing.
+type State string
+
+// The states of a session.
+const (
+	Waiting   State = "waiting"   // its launch is delayed
+	Running   State = "running"   // a turn is in progress
+	Idle      State = "idle"      // composer or dialog, nothing in progress
+	Suspended State = "suspended" // stopped by qshim
+)
+
+// Priority orders the queue and the probe.
+type Priority string
+
+// The priorities.
+const (
+	Interactive Priority = "interactive"
+	Background  Priority = "background"
+)
+
+// Session is one shim with one agent process. Its file is written by its own
+// shim; others change it only to record an orphan's recovery.
+type Session struct {
+	Schema      int                  `json:"schema"`
+	ID          string               `json:"id"`
+	PID         int                  `json:"pid"`                   // the shim
+	ChildPID    int                  `json:"child_pid,omitempty"`   // the agent
+	ChildStart  uint64               `json:"child_start,omitempty"` // its start time in kernel ticks: identity against pid reuse
+	Agent       string               `json:"agent"`                 // profile name
+	Cwd         string               `json:"cwd,omitempty"`
+	Limiters    []string             `json:"limiters"`
+	Family      string               `json:"family,omitempty"` // model family; empty: unknown, so every family
+	Parent      string               `json:"parent,omitempty"` // session that this one is nested in
+	Priority    Priority             `json:"priority"`
+	Headless    bool                 `json:"headless,omitempty"` // no terminal of its own, or a non-interactive call
+	Prompt      bool                 `json:"prompt,omitempty"`   // the launch carries a prompt, so it will send at once
+	Observe     bool                 `json:"observe,omitempty"`  // mode = observe: never touched
+	State       State                `json:"state"`
+	Since       time.Time            `json:"since"` // of State
+	Born        time.Time            `json:"born"`  // when the session began: age in the queue
+	TurnBegan   time.Time            `json:"turn_began,omitzero"`
+	Released    time.Time            `json:"released,omitzero"`      // last SIGCONT or launch by us
+	Retrying    bool                 `json:"retrying,omitempty"`     // its client is in its own retry: the natural probe
+	Broken      bool                 `json:"broken,omitempty"`       // its last turn failed by a limit
+	UserStopped bool                 `json:"user_stopped,omitempty"` // Ctrl-Z by the user: siblings must not elect it
+	RunAnyway   map[string]time.Time `json:"run_anyway,omitempty"`   // limiter -> until: the user said so
+	Stopped     []Stopped            `json:"stopped,omitempty"`      // what we stopped, recorded before the stop
+	Reason      string               `json:"reason,omitempty"`
+	Until       time.Time            `json:"until,omitzero"`
+
+	Alive bool `json:"-"` // its lease is held; computed when the snapshot is read
+}
+
+// Stopped identifies a process or group that qshim ordered to stop.
+type Stopped struct {
+	PID   int    `json:"pid"`             // process id; also the group when Group is set
+	Start uint64 `json:"start"`           // start time in kernel ticks
+	Group bool   `json:"group,omitempty"` // the whole process group
+}
+
+// Clone returns a deep copy, so that pure code can change it freely.
+func (l Ledger) Clone() Ledger {
+	c := Ledger{Limiters: make(map[string]Limiter, len(l.Limiters)), Sessions: make(map[string]Session, len(l.Sessions))}
+	for k, v := range l.Limiters {
+		c.Limiters[k] = v.Clone()
+	}
+	for k, v := range l.Sessions {
+		c.Sessions[k] = v.Clone()
+	}
+	return c
+}
+
+// Clone returns a deep copy.
+func (l Limiter) Clone() Limiter {
+	l.Holds = append([]Hold(nil), l.Holds...)
+	for i := range l.Holds {
+		l.Holds[i].Witnesses = append([]string(nil), l.Holds[i].Witnesses...)
+	}
+	l.Probe, l.Release, l.Launch = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch)
+	return l
+}
+
+// Clone returns a deep copy.
+func (s Session) Clone() Session {
+	s.Limiters = append([]string(nil), s.Limiters...)
+	s.Stopped = append([]Stopped(nil), s.Stopped...)
+	if s.RunAnyway != nil {
+		m := make(map[string]time.Time, len(s.RunAnyway))
+		for k, v := range s.RunAnyway {
+			m[k] = v
+		}
+		s.RunAnyway = m
+	}
+	return s
+}
+
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// Event is one line of the event log, as `qshim log --json` prints it
+// (DESIGN section 6). Times are RFC 3339 in UTC.
+type Event struct {
+	At         time.Time          `json:"at"`
+	Event      string             `json:"event"` // finding, hold, suspend, continue, launch_wait, launch, probe, release, surface, exit
+	Session    string             `json:"session,omitempty"`
+	Agent      string             `json:"agent,omitempty"`
+	Limiter    string             `json:"limiter,omitempty"`
+	Model      string             `json:"model,omitempty"`
+	Project    string             `json:"project,omitempty"`
+	Class      finding.Class      `json:"class,omitempty"`
+	Cause      finding.Class      `json:"cause,omitempty"`
+	Measure    finding.Measure    `json:"measure,omitempty"`
+	Scope      finding.Scope      `json:"scope,omitempty"`
+	ErrorCode  string             `json:"error_code,omitempty"`
+	Until      time.Time          `json:"until,omitzero"`
+	RetryAfter float64            `json:"retry_after_s,omitempty"` // seconds
+	Confidence finding.Confidence `json:"confidence,omitempty"`
+	Rule       string             `json:"rule,omitempty"`
+	Rows       []string           `json:"rows,omitempty"`
+	Reason     string             `json:"reason,omitempty"`
+}
