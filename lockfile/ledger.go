@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"maps"
 	"time"
 
 	"qshim/detect/finding"
@@ -28,6 +29,8 @@ type Limiter struct {
 	Release *Release  `json:"release,omitempty"` // pacing of the others, one by one
 	LastHit time.Time `json:"last_hit,omitzero"` // last transient hit (rate, overload), for launch pacing
 	Launch  *Pace     `json:"launch,omitempty"`  // recent launches, for launch pacing
+	Seen    []Seen    `json:"seen,omitempty"`    // who lately reported what wants a second session (overload, unknown cause); at most 3
+	Used    time.Time `json:"used,omitzero"`     // first turn seen of the current 5-hour window: tells a reset that nobody states
 	Updated time.Time `json:"updated"`           // when this file was last written
 }
 
@@ -45,7 +48,10 @@ type Hold struct {
 	Attempts    int                 `json:"attempts,omitempty"`  // failed probes in a row
 	First       time.Time           `json:"first,omitzero"`      // when this run of holds began (bounds the attempts in time)
 	By          string              `json:"by,omitempty"`        // session that hit it
-	Witnesses   []string            `json:"witnesses,omitempty"` // sessions that reported it lately (overload and unknown causes want two)
+	Wide        bool                `json:"wide,omitempty"`      // two sessions reported it within a minute: busy siblings are suspended too
+	Bounded     bool                `json:"bounded,omitempty"`   // Stated was absurd and Until was cut to the class's bound
+	Check       time.Time           `json:"check,omitzero"`      // an earlier try is allowed from here on: quota that comes back early, credit that was bought
+	WindowS     float64             `json:"window_s,omitempty"`  // length of the named window in seconds, if named: chooses the ladder
 	Why         string              `json:"why,omitempty"`       // one escaped evidence row, cut to 160 bytes
 	Rule        string              `json:"rule,omitempty"`
 }
@@ -54,6 +60,16 @@ type Hold struct {
 type Probe struct {
 	Session string        `json:"session"`
 	Since   time.Time     `json:"since"`
+	Class   finding.Class `json:"class"`
+	Began   time.Time     `json:"began,omitzero"`  // since when it is known to be sending; zero: not yet
+	Answer  time.Time     `json:"answer,omitzero"` // when its answer began
+}
+
+// Seen is one session's report of something that moves siblings only when a
+// second session reports it too.
+type Seen struct {
+	Session string        `json:"session"`
+	At      time.Time     `json:"at"`
 	Class   finding.Class `json:"class"`
 }
 
@@ -64,6 +80,8 @@ type Release struct {
 	Next  time.Time     `json:"next"`           // nobody is released before
 	Count int           `json:"count"`          // released so far
 	Last  string        `json:"last,omitempty"` // session released last
+	GapS  float64       `json:"gap_s"`          // seconds between two, before jitter
+	Hits  int           `json:"hits,omitempty"` // transient hits since it began: the gap widens
 }
 
 // Pace counts launches for the launch burst of DESIGN section 5.
@@ -118,7 +136,16 @@ type Session struct {
 	Retrying    bool                 `json:"retrying,omitempty"`     // its client is in its own retry: the natural probe
 	Broken      bool                 `json:"broken,omitempty"`       // its last turn failed by a limit
 	UserStopped bool                 `json:"user_stopped,omitempty"` // Ctrl-Z by the user: siblings must not elect it
-	RunAnyway   map[string]time.Time `json:"run_anyway,omitempty"`   // limiter -> until: the user said so
+	RunAnyway   map[string]time.Time `json:"run_anyway,omitempty"`   // limiter -> when the user said so: covers the holds that began before, until they end
+	Hits        map[string]time.Time `json:"hits,omitempty"`         // limiter -> when this session itself was last refused
+	Answered    time.Time            `json:"answered,omitzero"`      // when an answer last began or a turn last ended well
+	RetryAt     time.Time            `json:"retry_at,omitzero"`      // its client's own next try, with Retrying
+	Named       time.Time            `json:"named,omitzero"`         // the time that the server named, with Retrying: tries before it are a storm
+	Tries       int                  `json:"tries,omitempty"`        // own tries since TriesSince
+	TriesSince  time.Time            `json:"tries_since,omitzero"`   // start of the counted span
+	Early       int                  `json:"early,omitempty"`        // own tries before Named
+	Storm       bool                 `json:"storm,omitempty"`        // retries faster than it was told: stopped like any busy session
+	AuthTold    bool                 `json:"auth_told,omitempty"`    // its user was told of a bad key once
 	Stopped     []Stopped            `json:"stopped,omitempty"`      // what we stopped, recorded before the stop
 	Reason      string               `json:"reason,omitempty"`
 	Until       time.Time            `json:"until,omitzero"`
@@ -148,9 +175,7 @@ func (l Ledger) Clone() Ledger {
 // Clone returns a deep copy.
 func (l Limiter) Clone() Limiter {
 	l.Holds = append([]Hold(nil), l.Holds...)
-	for i := range l.Holds {
-		l.Holds[i].Witnesses = append([]string(nil), l.Holds[i].Witnesses...)
-	}
+	l.Seen = append([]Seen(nil), l.Seen...)
 	l.Probe, l.Release, l.Launch = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch)
 	return l
 }
@@ -159,13 +184,7 @@ func (l Limiter) Clone() Limiter {
 func (s Session) Clone() Session {
 	s.Limiters = append([]string(nil), s.Limiters...)
 	s.Stopped = append([]Stopped(nil), s.Stopped...)
-	if s.RunAnyway != nil {
-		m := make(map[string]time.Time, len(s.RunAnyway))
-		for k, v := range s.RunAnyway {
-			m[k] = v
-		}
-		s.RunAnyway = m
-	}
+	s.RunAnyway, s.Hits = maps.Clone(s.RunAnyway), maps.Clone(s.Hits)
 	return s
 }
 

@@ -128,6 +128,7 @@ type Finding struct {
 	ResetSource ResetSource   // provenance of Reset; empty when Reset is zero
 	Precision   time.Duration // how coarse Reset is: a minute for clock times, 0 for epochs
 	RetryAfter  time.Duration // a relative delay as stated, or the client's own next try; 0: none
+	Window      time.Duration // length of the window named (5 h, a week, …); 0: not named
 	Attempt     int           // for Retrying: the attempt counter, 0 when not shown
 	MaxAttempts int           // for Retrying: out of how many, 0 when not shown
 	Confidence  Confidence    // how much it may move
