@@ -1,0 +1,193 @@
+package agents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Error is a mistake in a profile's file: where it is and what to do.
+type Error struct {
+	File      string // "claude.toml"
+	Line, Col int    // from 1; 0 where the place is not known
+	Msg       string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Msg
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+}
+
+// detectLine begins the part that belongs to package detect.
+var detectLine = regexp.MustCompile(`(?m)^[ \t]*\[{1,2}[ \t]*detect[ \t]*[.\]]`)
+
+// Parse decodes the launch part of a profile: everything above the [detect]
+// line. Unknown keys, unknown words and impossible values are an *Error with
+// line and column. What stands from [detect] on is not looked at.
+func Parse(name string, data []byte) (*Profile, error) {
+	file, head := name+".toml", data
+	if at := detectLine.FindIndex(data); at != nil {
+		head = data[:at[0]]
+	}
+	p := &Profile{}
+	md, err := toml.NewDecoder(bytes.NewReader(head)).Decode(p)
+	if err != nil {
+		return nil, syntaxError(file, err)
+	}
+	for _, k := range md.Undecoded() {
+		line, col := locate(head, k)
+		return nil, &Error{file, line, col, fmt.Sprintf("unknown key %q: remove it or mend its spelling", k.String())}
+	}
+	p.Raw = data
+	if p.Name == "" {
+		p.Name = name
+	}
+	if key, msg := p.fault(name); msg != "" {
+		line, col := locate(head, key)
+		return nil, &Error{file, line, col, msg}
+	}
+	return p, nil
+}
+
+func syntaxError(file string, err error) error {
+	var pe toml.ParseError
+	if errors.As(err, &pe) {
+		msg := pe.Message
+		if msg == "" {
+			msg = pe.Error()
+		}
+		return &Error{file, pe.Position.Line, max(pe.Position.Col, 1), msg}
+	}
+	return &Error{File: file, Msg: err.Error()}
+}
+
+// The words that enumerated keys may hold.
+var (
+	identities = []string{"claude", "codex", "gemini", "none"}
+	logKinds   = []string{"", "claude-transcript", "codex-rollout", "gemini"}
+	signals    = []string{"", "SIGTERM", "SIGHUP", "SIGINT"}
+	nameForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+)
+
+// fault returns the first thing wrong with a decoded profile and its key, or "".
+func (p *Profile) fault(name string) (toml.Key, string) {
+	oneOf := func(v string, words []string) bool {
+		for _, w := range words {
+			if v == w {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case p.Name != name:
+		return toml.Key{"name"}, fmt.Sprintf("name is %q in a file named %s.toml: make them equal", p.Name, name)
+	case !nameForm.MatchString(p.Name):
+		return toml.Key{"name"}, "a name is lower-case letters, digits, dots, dashes and underscores, at most 32"
+	case p.Title == "":
+		return toml.Key{"title"}, "title is missing: the agent's name for people"
+	case !nameForm.MatchString(p.Provider):
+		return toml.Key{"provider"}, "provider must be lower-case letters, digits, dots, dashes and underscores"
+	case !oneOf(p.Identity, identities):
+		return toml.Key{"identity"}, "identity must be one of " + strings.Join(identities, ", ")
+	case !oneOf(p.Log.Kind, logKinds):
+		return toml.Key{"log", "kind"}, "log.kind must be one of " + strings.Join(logKinds[1:], ", ")
+	case !oneOf(p.Quit.Signal, signals):
+		return toml.Key{"quit", "signal"}, "quit.signal must be one of " + strings.Join(signals[1:], ", ")
+	case p.Resume.PauseMS < 0 || p.Resume.PauseMS > 5000:
+		return toml.Key{"resume", "pause_ms"}, "resume.pause_ms must be between 0 and 5000"
+	}
+	return p.listFault()
+}
+
+// listFault checks the lists: an option that does not begin with "-" or a
+// negative count would silently never match.
+func (p *Profile) listFault() (toml.Key, string) {
+	flags := []struct {
+		key  toml.Key
+		list []string
+	}{
+		{toml.Key{"options", "value"}, p.Options.Value},
+		{toml.Key{"options", "optional"}, p.Options.Optional},
+		{toml.Key{"options", "variadic"}, p.Options.Variadic},
+		{toml.Key{"calls", "flags"}, p.Calls.Flags},
+		{toml.Key{"calls", "not_with"}, p.Calls.NotWith},
+		{toml.Key{"calls", "alone"}, p.Calls.Alone},
+		{toml.Key{"headless", "never"}, p.Headless.Never},
+		{toml.Key{"headless", "flags"}, p.Headless.Flags},
+		{toml.Key{"headless", "format"}, p.Headless.Format},
+		{toml.Key{"headless", "stream"}, p.Headless.Stream},
+		{toml.Key{"prompt", "options"}, p.Prompt.Options},
+		{toml.Key{"prompt", "skip_none"}, p.Prompt.SkipNone},
+		{toml.Key{"model", "options"}, p.Model.Options},
+	}
+	for _, f := range flags {
+		for _, o := range f.list {
+			if !strings.HasPrefix(o, "-") || len(o) < 2 {
+				return f.key, fmt.Sprintf("%q is no option: it must begin with a dash", o)
+			}
+		}
+	}
+	for _, s := range p.Headless.Piped {
+		if s != "stdin" && s != "stdout" {
+			return toml.Key{"headless", "piped"}, fmt.Sprintf("%q: only stdin and stdout can stand here", s)
+		}
+	}
+	for w, n := range p.Prompt.Skip {
+		if n < 0 || n > 9 {
+			return toml.Key{"prompt", "skip", w}, "skip counts positionals, 0 to 9"
+		}
+	}
+	for _, a := range p.Adjust {
+		if a.Name == "" || a.Why == "" {
+			return toml.Key{"adjust", "name"}, "an adjustment needs a name and a why"
+		}
+	}
+	for _, f := range p.Model.Families {
+		if len(f.Match) == 0 {
+			return toml.Key{"model", "families"}, "a family without match never matches"
+		}
+	}
+	return nil, ""
+}
+
+// locate finds the line and column of a key, which the decoder does not report
+// for keys that it leaves out. A key written in an unusual way (quoted, in an
+// inline table) is placed at the nearest table header or line that names it.
+func locate(data []byte, key toml.Key) (line, col int) {
+	if len(key) == 0 {
+		return 0, 0
+	}
+	table, best := "", 0
+	last := key[len(key)-1]
+	want := strings.Join(key[:len(key)-1], ".")
+	word := regexp.MustCompile(`(^|[\s{,.\["])` + regexp.QuoteMeta(last) + `("|\s|\.|=|\]|$)`)
+	for i, text := range strings.Split(string(data), "\n") {
+		trimmed := strings.TrimSpace(text)
+		if strings.HasPrefix(trimmed, "#") {
+			continue
+		}
+		if strings.HasPrefix(trimmed, "[") && !strings.Contains(trimmed, "=") {
+			table = strings.Trim(trimmed, "[] \t")
+			if table == key.String() {
+				return i + 1, strings.Index(text, last) + 1
+			}
+			if table == want {
+				best = i + 1
+			}
+		}
+		if m := word.FindStringIndex(text); m != nil && (table == want || strings.HasPrefix(want, table)) && strings.Contains(text, "=") {
+			return i + 1, strings.Index(text, last) + 1
+		}
+	}
+	if best == 0 {
+		return 1, 1 // a key that is missing altogether
+	}
+	return best, 1
+}
