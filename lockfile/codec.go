@@ -1,0 +1,146 @@
+package lockfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// errGarbage marks content that is no JSON of ours: set aside, not used.
+var errGarbage = errors.New("not readable")
+
+// Schema changes: a field that an older qshim may lose on rewriting is added
+// without a new number (it ignores the field); anything else raises Schema,
+// and every older qshim steps aside.
+
+// encode makes the one line of JSON that a file or event log line consists of.
+// Control bytes that JSON leaves alone (DEL and C1, which is the 8-bit form of
+// ESC) are escaped too: people print these files in terminals.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return escapeControls(b.Bytes()), nil
+}
+
+// escapeControls writes DEL and C1 as \u00XX. In JSON they can only stand
+// inside a string, where that is the same text.
+func escapeControls(p []byte) []byte {
+	if bytes.IndexByte(p, 0x7f) < 0 && bytes.IndexByte(p, 0xc2) < 0 {
+		return p
+	}
+	out := make([]byte, 0, len(p)+16)
+	for i := 0; i < len(p); i++ {
+		switch {
+		case p[i] == 0x7f:
+			out = append(out, `\u007f`...)
+		case p[i] == 0xc2 && i+1 < len(p) && p[i+1] >= 0x80 && p[i+1] < 0xa0:
+			out = fmt.Appendf(out, `\u%04x`, p[i+1])
+			i++
+		default:
+			out = append(out, p[i])
+		}
+	}
+	return out
+}
+
+// checkSchema reads the schema of a file's content before anything else of it.
+func checkSchema(data []byte) error {
+	var head struct {
+		Schema *int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	switch {
+	case head.Schema == nil || *head.Schema < 1:
+		return fmt.Errorf("%w: no schema", errGarbage)
+	case *head.Schema > Schema:
+		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrSchema, *head.Schema, Schema)
+	}
+	return nil
+}
+
+func decodeInto(data []byte, v any) error {
+	if err := checkSchema(data); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	return nil
+}
+
+func decodeLimiter(id string, data []byte) (Limiter, error) {
+	var l Limiter
+	if err := decodeInto(data, &l); err != nil {
+		return Limiter{}, err
+	}
+	if l.ID != id {
+		return Limiter{}, fmt.Errorf("%w: it says that it is %q", errGarbage, clip(l.ID, 80))
+	}
+	return l, nil
+}
+
+func decodeSession(id string, data []byte) (Session, error) {
+	var s Session
+	if err := decodeInto(data, &s); err != nil {
+		return Session{}, err
+	}
+	if s.ID != id {
+		return Session{}, fmt.Errorf("%w: it says that it is %q", errGarbage, clip(s.ID, 80))
+	}
+	return s, nil
+}
+
+// readSmall reads a whole file that only we may have written, at most limit
+// bytes of it, and returns what stat says of exactly what was read.
+func readSmall(dir int, name string, limit int64) ([]byte, stat, error) {
+	st, err := statAt(dir, name)
+	if err != nil {
+		return nil, st, err
+	}
+	if !st.mode.IsRegular() {
+		return nil, st, fmt.Errorf("%s: %w: not a file (%v)", name, errGarbage, st.mode.Type())
+	}
+	fd, err := openAt(dir, name, forRead)
+	if err != nil {
+		return nil, st, err
+	}
+	defer closeFD(fd)
+	if st, err = statFD(fd); err != nil {
+		return nil, st, err
+	}
+	if !st.mode.IsRegular() || st.size > limit {
+		return nil, st, fmt.Errorf("%s: %w: %d bytes", name, errGarbage, st.size)
+	}
+	if err := unsafeMode(st); err != nil {
+		return nil, st, fmt.Errorf("%s: %w: %w", name, errGarbage, err)
+	}
+	data := make([]byte, 0, st.size+1)
+	for {
+		n, err := descriptor(fd).Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, st, nil
+		}
+		if err != nil || int64(len(data)) > limit {
+			return nil, st, pathErr("read", name, errors.Join(err, tooLong(data, limit)))
+		}
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
+
+func tooLong(data []byte, limit int64) error {
+	if int64(len(data)) > limit {
+		return errGarbage
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package lockfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Recover implements Store. Continuing comes first and outside the lock: if
+// the recoverer dies after it, the next one continues again, which harms
+// nobody; if it came last, a process could stay stopped with no record of it.
+func (d *Dir) Recover(cont func(Stopped) error) ([]Session, error) {
+	l, err := d.Read()
+	if err != nil {
+		return nil, err
+	}
+	var dead []Session
+	for _, s := range l.Sessions {
+		if !s.Alive {
+			dead = append(dead, s)
+		}
+	}
+	if len(dead) == 0 && !d.strayProbe(l) {
+		return nil, nil
+	}
+	sort.Slice(dead, func(i, j int) bool { return dead[i].ID < dead[j].ID })
+	done := map[string]bool{}
+	var errs []error
+	for _, s := range dead {
+		if err := continueAll(s, cont); err != nil {
+			errs = append(errs, err)
+		} else {
+			done[s.ID] = true
+		}
+	}
+	_, err = d.Update(context.Background(), func(l Ledger) (Ledger, []Event) {
+		forget(l, done)
+		return l, nil
+	})
+	if err == nil {
+		err = d.sweep()
+	}
+	return dead, errors.Join(append(errs, err)...)
+}
+
+func continueAll(s Session, cont func(Stopped) error) error {
+	var errs []error
+	for _, p := range s.Stopped {
+		if err := cont(p); err != nil {
+			errs = append(errs, fmt.Errorf("process %d of session %s: %w", p.PID, s.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// strayProbe reports a probe whose session is gone altogether.
+func (d *Dir) strayProbe(l Ledger) bool {
+	for _, m := range l.Limiters {
+		if m.Probe != nil && !l.Sessions[m.Probe.Session].Alive {
+			return true
+		}
+	}
+	return false
+}
+
+// forget frees the probes of the dead and drops the sessions that are done
+// with. A session that stopped something since it was read (it cannot, it is
+// dead) would keep its file.
+func forget(l Ledger, done map[string]bool) {
+	for id, m := range l.Limiters {
+		if m.Probe != nil && !l.Sessions[m.Probe.Session].Alive {
+			m.Probe = nil
+			l.Limiters[id] = m
+		}
+	}
+	for id := range done {
+		if s, ok := l.Sessions[id]; ok && !s.Alive {
+			delete(l.Sessions, id)
+		}
+	}
+}
+
+// sweep removes what killed writers left: lease files without a session, and
+// temporary files, and the debug logs of sessions that are gone. All under the
+// lock: a session leases under it, and only then has a log.
+func (d *Dir) sweep() error {
+	return d.locked(context.Background(), LockWait, func(r *rooms) error {
+		names, err := listDir(r.sessions)
+		if err != nil {
+			return err
+		}
+		there := map[string]bool{}
+		for _, name := range names {
+			if id, ok := fileToID(name, jsonExt); ok {
+				there[id] = true
+			}
+		}
+		for _, name := range names {
+			if id, ok := fileToID(name, leaseExt); ok && !there[id] {
+				err = errors.Join(err, dropIfThere(r.sessions, name))
+			}
+		}
+		tops, err2 := listDir(r.top)
+		for _, name := range tops {
+			if strings.HasPrefix(name, tempPrefix) {
+				err = errors.Join(err, dropIfThere(r.top, name))
+			}
+		}
+		return errors.Join(err, err2, d.dropLogs(func(session string) bool { return !there[session] }))
+	})
+}
