@@ -93,7 +93,7 @@ func (l *Launch) codexStored(dir string, conf map[string]any) who {
 			id = c.Auth.AccountID
 		}
 		if id == "" {
-			id = "directory " + dir
+			break
 		}
 		w.account, w.label, w.how = l.hash("chatgpt", id), "ChatGPT", "auth.json"
 		if p := planName(c.Auth.PlanType); p != "" {
