@@ -1,0 +1,51 @@
+package proc
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Orphaned reports whether qshim's own process group is orphaned: no member has
+// a parent in the session but outside the group. The kernel then drops Ctrl-Z,
+// and nobody is there to continue us. It climbs our own line of parents; in a
+// pipeline the other members' parent is ours too.
+func Orphaned() bool {
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return true
+	}
+	group := unix.Getpgrp()
+	for pid := unix.Getppid(); pid > 0; { // 1 may be the shell, in a container
+		psid, err := unix.Getsid(pid)
+		if err != nil || psid != sid {
+			return true
+		}
+		pgrp, err := unix.Getpgid(pid)
+		if err != nil {
+			return true
+		}
+		if pgrp != group {
+			return false
+		}
+		if pid, err = parentOf(pid); err != nil {
+			return true
+		}
+	}
+	return true
+}
+
+// StopGroup stops qshim's own process group with sig as the terminal would.
+// It returns when qshim has been continued, or at once if the kernel dropped
+// the signal: the caller looks for the SIGCONT.
+func StopGroup(sig syscall.Signal) { stopWith(0, sig) }
+
+// StopSelf stops qshim alone: without a terminal of its own the agent is in
+// qshim's group and the terminal has reached it already.
+func StopSelf(sig syscall.Signal) { stopWith(unix.Getpid(), sig) }
+
+func stopWith(pid int, sig syscall.Signal) {
+	restore := defaultAction(sig)
+	defer restore()
+	_ = unix.Kill(pid, sig) // our own group: it exists, and we may
+}

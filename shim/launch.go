@@ -1,0 +1,257 @@
+package shim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"qshim/lockfile"
+	"qshim/policies"
+)
+
+// Verdict is how a launch's wait ended.
+type Verdict int
+
+// The verdicts.
+const (
+	Launch     Verdict = iota // start the agent
+	Abandoned                 // the user gave up: exit 130
+	TooLong                   // longer than max_wait, or waiting does not help: exit 75
+	Terminated                // a signal ended the wait: exit 128 + Signal
+)
+
+// Keyboard is the terminal of a launch that waits.
+type Keyboard interface {
+	// Keys delivers what the user types, one key a value. Ctrl-C comes through
+	// Interrupts instead.
+	Keys() <-chan byte
+	// Interrupts delivers one value for each Ctrl-C.
+	Interrupts() <-chan struct{}
+	// Resumed delivers one value when qshim was stopped (Ctrl-Z) and is back.
+	Resumed() <-chan struct{}
+}
+
+// LaunchWait delays a launch until the policy lets it go.
+type LaunchWait struct {
+	Store  lockfile.Store
+	Policy policies.Policy
+	Self   string // the session, in state waiting
+	Family string // of its model
+	Agent  string // title
+	Label  func(limiter string) string
+	Voice  Voice
+	Out    io.Writer  // standard error
+	Keys   Keyboard   // nil: no terminal
+	Cols   func() int // the terminal's width; nil: unknown
+	Now    func() time.Time
+	Rand   func() float64
+	Skip   bool // --now: run anyway
+
+	failed string
+	shown  bool // a live line is on the terminal
+	said   time.Time
+	noted  bool
+}
+
+// eachMinute is how often a launch that waits without a terminal says so.
+const eachMinute = time.Minute
+
+// Await returns when the launch may go on or will not. A state directory that
+// does not work means that it may.
+func (w *LaunchWait) Await(ctx context.Context) Verdict {
+	hint, err := w.Store.Watch(ctx)
+	if err != nil {
+		w.warn(err)
+	}
+	if w.Skip {
+		w.runAnyway(ctx)
+	}
+	for {
+		d, ok := w.decide(ctx)
+		if !ok {
+			return w.end(Launch)
+		}
+		if v, done := w.judge(ctx, d); done {
+			return w.end(v)
+		}
+		if v, done := w.pauseUntil(ctx, d, hint); done {
+			return w.end(v)
+		}
+	}
+}
+
+// decide asks the policy, under the lock where something is to be claimed.
+// Not ok: the state directory does not work.
+func (w *LaunchWait) decide(ctx context.Context) (policies.Decision, bool) {
+	l, err := w.Store.Read()
+	if err != nil {
+		w.warn(err)
+		return policies.Decision{}, false
+	}
+	d := w.Policy.Decide(l, w.Self, w.Now())
+	if d.Claim {
+		_, err = w.Store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+			next, dd, events := w.Policy.Step(old, w.input())
+			d = dd
+			return next, events
+		})
+		if err != nil {
+			w.warn(err)
+			return policies.Decision{}, false
+		}
+	}
+	return d, true
+}
+
+func (w *LaunchWait) input() policies.Input {
+	return policies.Input{Now: w.Now(), Self: w.Self, Rand: w.Rand, Family: w.Family}
+}
+
+// judge ends the wait where the decision or the user does.
+func (w *LaunchWait) judge(ctx context.Context, d policies.Decision) (Verdict, bool) {
+	switch {
+	case d.Action == policies.Run:
+		if d.OpenWithNote && !w.noted {
+			w.noted = true
+			w.print(w.Voice.Note(w.facts(d)))
+		}
+		return Launch, true
+	case d.GiveUp:
+		w.print(w.Voice.GiveUp(w.facts(d)))
+		return TooLong, true
+	case d.AskFirst:
+		return w.ask(ctx, d), true
+	}
+	w.show(d)
+	return Launch, false
+}
+
+// ask is for limits that waiting does not mend. Only a plain y launches.
+func (w *LaunchWait) ask(ctx context.Context, d policies.Decision) Verdict {
+	if w.Keys == nil {
+		w.print(w.Voice.GiveUp(w.facts(d)))
+		return TooLong
+	}
+	w.clear()
+	_, _ = io.WriteString(w.Out, w.Voice.Ask(w.facts(d))) // a broken stderr does not change the answer
+	select {
+	case k := <-w.Keys.Keys():
+		yes := k == 'y' || k == 'Y'
+		_, _ = fmt.Fprintln(w.Out, map[bool]string{true: "y", false: "n"}[yes]) // as above
+		if !yes {
+			return Abandoned
+		}
+		w.runAnyway(ctx)
+		return Launch
+	case <-w.Keys.Interrupts():
+		_, _ = fmt.Fprintln(w.Out) // as above
+		return Abandoned
+	case <-ctx.Done():
+		return Terminated
+	}
+}
+
+// pauseUntil waits for the next reason to decide again.
+func (w *LaunchWait) pauseUntil(ctx context.Context, d policies.Decision, hint <-chan struct{}) (Verdict, bool) {
+	now := w.Now()
+	next := now.Add(30 * time.Second)
+	if w.Keys != nil {
+		next = now.Add(time.Second - time.Duration(now.Nanosecond())) // the countdown's next second
+	}
+	next = earliest(next, d.Wake)
+	t := time.NewTimer(max(next.Sub(now), 10*time.Millisecond))
+	defer t.Stop()
+	var keys <-chan byte
+	var interrupts, resumed <-chan struct{}
+	if w.Keys != nil {
+		keys, interrupts, resumed = w.Keys.Keys(), w.Keys.Interrupts(), w.Keys.Resumed()
+	}
+	for {
+		select {
+		case k := <-keys:
+			if k == '\r' || k == '\n' {
+				w.runAnyway(ctx)
+				return Launch, true
+			}
+		case <-interrupts:
+			return Abandoned, true
+		case <-resumed:
+			w.shown = false // the shell wrote below our line
+			return Launch, false
+		case _, ok := <-hint:
+			if ok {
+				return Launch, false
+			}
+			hint = nil
+		case <-t.C:
+			return Launch, false
+		case <-ctx.Done():
+			return Terminated, true
+		}
+	}
+}
+
+// runAnyway records that the user launches in spite of the holds.
+func (w *LaunchWait) runAnyway(ctx context.Context) {
+	_, err := w.Store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		return w.Policy.RunAnyway(l, w.input())
+	})
+	if err != nil {
+		w.warn(err)
+	}
+}
+
+// show keeps one live line on a terminal; elsewhere a line now and each minute.
+func (w *LaunchWait) show(d policies.Decision) {
+	p := w.facts(d)
+	if w.Keys != nil {
+		_, _ = fmt.Fprintf(w.Out, "\r\x1b[K%s", w.Voice.Line(p, w.cols())) // a broken stderr must not stop the launch
+		w.shown = true
+		return
+	}
+	if now := w.Now(); w.said.IsZero() || now.Sub(w.said) >= eachMinute {
+		w.said = now
+		w.print(w.Voice.Line(p, 0))
+	}
+}
+
+func (w *LaunchWait) facts(d policies.Decision) Pause {
+	p := Pause{Agent: w.Agent, Label: w.Label(d.Limiter), Decision: d, Now: w.Now()}
+	if w.Keys == nil {
+		p.Keys = HintNone
+	}
+	return p
+}
+
+func (w *LaunchWait) cols() int {
+	if w.Cols == nil {
+		return 0
+	}
+	return w.Cols()
+}
+
+func (w *LaunchWait) warn(err error) {
+	if s := err.Error(); s != w.failed {
+		w.failed = s
+		w.print(w.Voice.Warn(err))
+	}
+}
+
+func (w *LaunchWait) print(s string) {
+	w.clear()
+	_, _ = fmt.Fprintln(w.Out, s) // nowhere left to say that stderr is broken
+}
+
+// clear takes the live line away, so that the agent starts where the user was.
+func (w *LaunchWait) clear() {
+	if w.shown {
+		_, _ = io.WriteString(w.Out, "\r\x1b[K") // as above
+		w.shown = false
+	}
+}
+
+func (w *LaunchWait) end(v Verdict) Verdict {
+	w.clear()
+	return v
+}

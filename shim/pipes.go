@@ -1,0 +1,91 @@
+package shim
+
+import (
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"qshim/shim/internal/proc"
+	"qshim/shim/term"
+)
+
+// startOnPipes starts the agent without a terminal of its own, in our process
+// group: the keys of whatever terminal the pipeline stands on reach it without
+// our help. stdin is the caller's own descriptor. stdout and stderr are too,
+// unless they are pipes and the profile can read them: then they are pipes of
+// ours, one if both are the same open file, so that 2>&1 keeps its order.
+func (s *Session) startOnPipes() error {
+	files := [3]uintptr{0, 1, 2}
+	var ends []int // the agent's ends, ours to close once it has them
+	defer func() {
+		for _, fd := range ends {
+			_ = unix.Close(fd)
+		}
+	}()
+	if s.opt.Streams {
+		same := term.Same(1, 2)
+		for fd := 1; fd <= 2; fd++ {
+			if !isPipe(fd) {
+				continue
+			}
+			if fd == 2 && same {
+				files[2] = files[1]
+				continue
+			}
+			var p [2]int
+			if err := unix.Pipe(p[:]); err != nil {
+				return errors.Join(err, s.closeStreams())
+			}
+			unix.CloseOnExec(p[0])
+			unix.CloseOnExec(p[1])
+			_ = unix.SetNonblock(p[0], true) // a pipe of ours: it cannot fail
+			files[fd], ends = uintptr(p[1]), append(ends, p[1])
+			s.streams = append(s.streams, pipeStream(fd, p[0]))
+		}
+	}
+	var err error
+	s.child, err = proc.Start(proc.Spec{Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, KillWithUs: true})
+	if err != nil {
+		return errors.Join(err, s.closeStreams())
+	}
+	return nil
+}
+
+func (s *Session) closeStreams() error {
+	for _, st := range s.streams {
+		st.closeSrc()
+	}
+	s.streams = nil
+	return nil
+}
+
+// isPipe reports whether fd is a pipe, a FIFO or a socket.
+func isPipe(fd int) bool {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return false
+	}
+	mode := st.Mode & unix.S_IFMT
+	return mode == unix.S_IFIFO || mode == unix.S_IFSOCK
+}
+
+// pipeStream copies from src to the caller's fd without ever waiting in write:
+// by a non-blocking open file of our own where the system has a link to it, by
+// MSG_DONTWAIT into a socket, else a little at a time.
+func pipeStream(fd, src int) *stream {
+	kind := Stdout
+	if fd == 2 {
+		kind = Stderr
+	}
+	st := newStream(kind, src, fd, false)
+	st.dstKind = dstShared
+	if own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0); err == nil {
+		st.dst, st.dstKind = own, dstNonblock
+		return st
+	}
+	if _, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err == nil {
+		st.dstKind = dstSocket
+	}
+	return st
+}

@@ -1,0 +1,413 @@
+// Package shim wires one session: one agent between its user and the rooms that
+// watch it.
+//
+//	 user's terminal ──keys──► in queue ──► master ─┐
+//	        ▲                     │                 │ pseudo terminal
+//	        │ bytes first         └─(held)─► tap    │ of the agent
+//	        └──────── stream ◄──────────── master ◄─┘
+//	                    └─► tap ─► detect, policies (the caller's goroutine)
+//
+//	signals ─► waker ─► loop ─► forwarded to the agent | size | stop and continue
+//	orders (Suspend, Continue, Overlay, …) ─► agent, waker ─► loop
+//
+// Without two terminals on 0 and 1 there is no pseudo terminal: stdin is the
+// caller's own descriptor, a piped stdout or stderr is a pipe of ours and a
+// stream; the loop is the same.
+//
+// One goroutine runs the loop: a poll(2) over at most six descriptors. It never
+// waits for anything but that poll, takes no lock that anybody holds while
+// waiting, and hands everything to the tap after the user has it.
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qshim/lockfile"
+	"qshim/shim/internal/proc"
+	"qshim/shim/term"
+)
+
+// Options say what to run and who wants to know. The hooks run on the loop's
+// goroutine unless it says otherwise, while the agent is stopped: they may take
+// the ledger's lock (2 s at most) but must not wait for the session.
+type Options struct {
+	Path    string   // file to execute
+	Argv    []string // the agent's arguments, its own name first
+	Env     []string
+	Streams bool // the profile has rules for piped output: watch it on pipes of ours
+	Tap     *Tap // told everything; nil: nobody watches
+
+	// BeforeStop is called in Suspend, on its caller's goroutine, before
+	// anything is stopped: the ledger must know first. An error means no stop.
+	BeforeStop func(targets []lockfile.Stopped) error
+
+	// UserSuspend is called before qshim stops itself because the user
+	// suspended the agent. held: qshim had stopped the agent before, so the
+	// agent could not put its modes off; out is written to the terminal last.
+	UserSuspend func(held bool) (out []byte)
+
+	// UserContinue is called when the user has continued qshim, before the
+	// agent is. hold: the agent stays stopped and counts as held. out is
+	// written first, only in the foreground. nil: held stays as it was.
+	UserContinue func(foreground, held bool) (hold bool, out []byte)
+}
+
+// StartError is why the agent could not be started; Code is what a shell would
+// exit with: 127 not found, 126 found but not executable.
+type StartError struct {
+	Path string
+	Err  error
+	Code int
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Session is one running agent.
+type Session struct {
+	opt   Options
+	child *proc.Child
+	wake  *waker
+	user  *term.Terminal // nil without a pseudo terminal
+	stdin int            // what the user's keys are read from, -1 none
+
+	master  int // -1 none
+	streams []*stream
+	input   inputQueue
+	inFD    int // where the input queue goes
+	size    unix.Winsize
+	fg      bool // our group is in the terminal's foreground
+	edges   *edgeWatch
+	inner   int  // the agent's terminal's foreground group before we took it
+	taken   bool // we took it
+	gone    bool // the user's terminal has hung up
+	hungUp  bool // SIGHUP was passed on
+	ended   bool
+	status  unix.WaitStatus
+	endedAt time.Time
+	flood   time.Time // when the tap's flood must be settled; zero none
+	total   uint64    // bytes of terminal output shown
+	undo    []byte    // takes the overlay away
+	fds     []unix.PollFd
+	keys    []byte // read buffer of the user's keys
+
+	firstCols, firstRows int
+
+	held    atomic.Bool // qshim ordered the stop
+	stopped atomic.Bool // wait4 says so
+	paused  atomic.Bool // held, stopped, all output shown, and the tap knows
+	jobs    struct {    // serialises stopping and continuing
+		sync.Mutex
+		userStop bool // the user has suspended us, or is just doing so
+		targets  []proc.Target
+	}
+	orders struct {
+		any atomic.Bool
+		sync.Mutex
+		overlay []overlay
+		insert  []insertion
+		suspend bool
+	}
+}
+
+// Start starts the agent and returns at once; Run does the rest.
+func Start(opt Options) (*Session, error) {
+	s := &Session{opt: opt, stdin: -1, master: -1, fg: true, inFD: -1, keys: make([]byte, 4096)}
+	var err error
+	if s.wake, err = newWaker(); err != nil {
+		return nil, err
+	}
+	s.wake.watchSignals()
+	if term.IsTerminal(0) && term.IsTerminal(1) {
+		err = s.startOnTerminal()
+	} else {
+		err = s.startOnPipes()
+	}
+	if err != nil {
+		s.wake.close()
+		return nil, startError(opt.Path, err)
+	}
+	return s, nil
+}
+
+func startError(path string, err error) error {
+	code := 126
+	if errors.Is(err, unix.ENOENT) {
+		code = 127
+		if _, statErr := os.Stat(path); statErr == nil { // a script whose interpreter is missing
+			code = 126
+		}
+	}
+	return &StartError{Path: path, Err: err, Code: code}
+}
+
+// startOnTerminal gives the agent a terminal of its own that looks like the
+// user's.
+func (s *Session) startOnTerminal() error {
+	user, err := term.Open(0)
+	if err != nil {
+		return err
+	}
+	s.user, s.stdin = user, user.FD()
+	master, slave, err := term.OpenPTY()
+	if err != nil {
+		return errors.Join(err, user.Close())
+	}
+	saved := user.Saved()
+	_ = term.SetState(slave, &saved) // a terminal that takes not every bit is still a terminal
+	s.size, _ = user.Size()
+	s.firstCols, s.firstRows = int(s.size.Col), int(s.size.Row)
+	_ = term.SetSize(slave, s.size) // 0x0 where the user's has no size either
+	s.fg = user.Foreground()
+	files := [3]uintptr{uintptr(slave), uintptr(slave), uintptr(slave)}
+	if !term.IsTerminal(2) {
+		files[2] = 2
+	}
+	s.child, err = proc.Start(proc.Spec{
+		Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, Terminal: true,
+		Pair: proc.CanPair() && !proc.Orphaned(), Background: !s.fg,
+	})
+	_ = unix.Close(slave) // the agent has its own; ours would keep the terminal from ending
+	if err != nil {
+		_ = unix.Close(master)
+		return errors.Join(err, user.Close())
+	}
+	s.master, s.inFD = master, master
+	s.streams = []*stream{newStream(Output, master, s.outFD(), true)}
+	s.taken = !s.fg && s.child.HasPair()
+	if s.fg {
+		_ = user.MakeRaw() // hung up meanwhile: the loop will see it
+		s.syncSize()
+	} else {
+		s.watchEdges()
+	}
+	return nil
+}
+
+// outFD is where the agent's output goes: the terminal behind 1, by our own
+// open file if it is the one behind 0.
+func (s *Session) outFD() int {
+	if term.Same(0, 1) {
+		return s.user.FD()
+	}
+	if out, err := term.Open(1); err == nil {
+		return out.FD()
+	}
+	return 1
+}
+
+// Run passes everything until the agent has ended, leaves the terminal as it
+// was, and returns the code to exit with.
+func (s *Session) Run() int {
+	if s.user == nil {
+		// The agent dies with the thread that started it (proc.Spec.KillWithUs).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	defer s.finish()
+	for !s.done() {
+		s.turn()
+	}
+	code := proc.ExitCode(s.status)
+	s.opt.Tap.event(Item{Kind: Exited, Code: code})
+	return code
+}
+
+// finish also runs when the loop panics: whatever happens, nothing stays
+// stopped and the terminal is usable.
+func (s *Session) finish() {
+	if !s.ended {
+		_ = s.child.Continue() // it may have ended: then there is nothing to continue
+	}
+	s.held.Store(false)
+	if s.user != nil && s.fg && !s.gone {
+		_ = s.user.Restore() // hung up in this instant: nothing to restore
+	}
+	s.child.Close()
+	s.wake.close()
+}
+
+// turn is one round of the loop.
+func (s *Session) turn() {
+	fds := append(s.fds[:0], unix.PollFd{Fd: int32(s.wake.r), Events: unix.POLLIN})
+	for _, st := range s.streams {
+		fds = st.addTo(fds)
+	}
+	inAt, keyAt, edgeAt := -1, -1, -1
+	if len(s.input.b) > 0 && s.inFD >= 0 {
+		inAt = len(fds)
+		fds = append(fds, unix.PollFd{Fd: int32(s.inFD), Events: unix.POLLOUT})
+	}
+	if s.stdin >= 0 && s.fg && !s.gone && s.input.room() {
+		keyAt = len(fds)
+		fds = append(fds, unix.PollFd{Fd: int32(s.stdin), Events: unix.POLLIN})
+	}
+	if s.edges != nil {
+		edgeAt = len(fds)
+		fds = append(fds, unix.PollFd{Fd: int32(s.edges.fd), Events: unix.POLLIN})
+	}
+	s.fds = fds
+	n, err := poll(fds, s.timeout())
+	if err != nil && err != unix.EINTR {
+		panic(fmt.Sprintf("poll: %v", err)) // a descriptor of ours was closed by somebody: nothing sane is left
+	}
+	ready := func(i int) bool { return n > 0 && i >= 0 && fds[i].Revents != 0 }
+	if ready(0) {
+		s.wake.clear()
+		s.signals()
+	}
+	s.obey() // in every round: an overlay's end must not come after the agent's next output
+	for _, st := range s.streams {
+		s.pump(st, ready(st.srcAt), ready(st.dstAt))
+	}
+	if ready(inAt) {
+		s.input.flush(s.inFD)
+	}
+	if ready(keyAt) {
+		s.readKeys()
+	}
+	if ready(edgeAt) {
+		s.edges.take()
+		s.lookForeground()
+	}
+	s.timers()
+}
+
+// silence is how long the agent's terminal must be quiet after the agent's end
+// before a grandchild that keeps it open no longer holds us up.
+const silence = 50 * time.Millisecond
+
+// floodPause ends a tap's flood when the output pauses, floodMost when it never
+// does: the screen is then right again five times a second.
+const (
+	floodPause = 10 * time.Millisecond
+	floodMost  = 200 * time.Millisecond
+)
+
+// timeout is for poll, in ms; -1 in the normal case: nothing wakes an idle loop.
+func (s *Session) timeout() int {
+	ms := -1
+	if !s.flood.IsZero() {
+		ms = int(floodPause.Milliseconds())
+	}
+	for _, st := range s.streams {
+		switch {
+		case s.ended && !st.closed() && len(st.pend) == 0:
+			ms = int(silence.Milliseconds())
+		case !s.ended && st.down && st.tty:
+			ms = int(silence.Milliseconds()) // every slave is closed, but the agent lives and may open it again
+		}
+	}
+	return ms
+}
+
+func (s *Session) timers() {
+	if !s.flood.IsZero() && (time.Since(s.flood) > floodMost || s.quietFor(floodPause)) {
+		s.flood = time.Time{}
+		s.opt.Tap.settle()
+	}
+	if s.ended {
+		return
+	}
+	for _, st := range s.streams {
+		if st.down && st.tty {
+			st.down = false // look again
+		}
+	}
+}
+
+// quietFor reports that no stream had anything for d.
+func (s *Session) quietFor(d time.Duration) bool {
+	for _, st := range s.streams {
+		if time.Since(st.lastAt) < d {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Session) done() bool {
+	if !s.ended {
+		return false
+	}
+	for _, st := range s.streams {
+		if !st.closed() && (len(st.pend) > 0 || time.Since(later(st.lastAt, s.endedAt)) < silence) {
+			return false
+		}
+	}
+	return true
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// signals acts on what came since the last look.
+func (s *Session) signals() {
+	got := s.wake.take()
+	if got == 0 {
+		return
+	}
+	if got&bit(unix.SIGCONT) != 0 {
+		s.continued()
+	}
+	if got&bit(unix.SIGCHLD) != 0 {
+		s.lookChild()
+	}
+	if got&bit(unix.SIGWINCH) != 0 {
+		s.syncSize()
+	}
+	if got&bit(unix.SIGTSTP) != 0 {
+		s.askedToStop()
+	}
+	for _, sig := range forwarded {
+		if got&bit(sig) != 0 {
+			s.forward(sig)
+		}
+	}
+}
+
+// forward passes a signal on that was sent to qshim. An agent that we stopped
+// could not act on it, so it is continued.
+func (s *Session) forward(sig syscall.Signal) {
+	if s.user == nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && foregroundOfSession() {
+		return // typed: the terminal has sent it to the whole group, the agent included
+	}
+	if sig == unix.SIGHUP {
+		if s.hungUp {
+			return
+		}
+		s.hungUp = true
+	}
+	_ = s.child.Signal(sig) // it may have ended just now
+	if ending := sig != unix.SIGUSR1 && sig != unix.SIGUSR2; ending && (s.stopped.Load() || s.held.Load()) {
+		s.release()
+	}
+	if sig == unix.SIGHUP && s.user != nil && !s.user.Alive() {
+		s.hangup()
+	}
+}
+
+// foregroundOfSession reports whether our group is in the foreground of the
+// controlling terminal, whatever 0 and 1 are.
+func foregroundOfSession() bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	pgrp, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && pgrp == unix.Getpgrp()
+}

@@ -1,0 +1,208 @@
+package shim
+
+import (
+	"sync"
+)
+
+// Kind says what an Item reports.
+type Kind uint8
+
+// The kinds of items, in no order.
+const (
+	Output    Kind = iota // Data: the agent's terminal output; the user has it already
+	Stdout                // Data: what the agent wrote into a piped stdout
+	Stderr                // Data: what the agent wrote into a piped stderr
+	Input                 // Data: bytes from the user's terminal; Held says who got them
+	Resized               // Cols, Rows: the terminal's new size
+	Paused                // qshim's own stop took effect and all output before it was shown
+	Resumed               // qshim continued the agent
+	RanAnyway             // somebody else continued the agent while it was held: it is held no more
+	AgentStop             // the agent stopped, not by us, and qshim could not follow it (no job control)
+	UserStop              // the user suspended agent and qshim; reported when they are back: see Held
+	Missed                // an Insert came too late: output had followed
+	Exited                // Code: the agent has ended and all its output was shown
+)
+
+// Item is one thing that happened, in order. Data is valid until the next Take.
+type Item struct {
+	Kind       Kind
+	Data       []byte
+	Dropped    bool // output before this item's was dropped: distrust the screen
+	Held       bool // Input: the agent did not get these bytes; UserStop: the agent stays held
+	Cols, Rows int
+	Code       int
+	Total      uint64 // Output: bytes shown since the start, this item's included
+}
+
+// Bounds of a Tap, bytes.
+const (
+	tapSize  = 256 << 10 // undelivered output; more is a flood
+	tapTail  = 64 << 10  // kept of a flood: more than one full-screen repaint
+	tapInput = 4 << 10   // input kept of one item: a key, a report; a paste is longer
+	tapItems = 4096      // items of all kinds
+)
+
+// Tap hands one session's events to one reader, in order, and never makes the
+// writer wait. When the reader falls behind by tapSize bytes of output, what it
+// has not taken is dropped, and until the flood pauses (see floodPause) only
+// its last tapTail bytes are kept: a reader that is slower than the agent then
+// costs next to nothing, and what it sees at last is what the user sees.
+type Tap struct {
+	ready chan struct{}
+
+	mu      sync.Mutex
+	items   []Item
+	buf     []byte // data of items; Item.Data holds offsets until Take
+	spans   []span
+	flood   bool
+	dropped bool
+	tail    []byte
+	tailOf  Kind
+	total   uint64
+
+	takenItems []Item // handed out by the last Take
+	takenBuf   []byte
+	takenSpans []span
+}
+
+type span struct{ from, to int }
+
+// NewTap makes a tap.
+func NewTap() *Tap { return &Tap{ready: make(chan struct{}, 1)} }
+
+// Ready has a value when there is something to Take.
+func (t *Tap) Ready() <-chan struct{} { return t.ready }
+
+// Take returns what happened since the last Take. Items and their Data are
+// valid until the next one.
+func (t *Tap) Take() []Item {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.items, t.takenItems = t.takenItems[:0], t.items
+	t.buf, t.takenBuf = t.takenBuf[:0], t.buf
+	t.spans, t.takenSpans = t.takenSpans[:0], t.spans
+	for i, s := range t.takenSpans {
+		t.takenItems[i].Data = t.takenBuf[s.from:s.to]
+	}
+	return t.takenItems
+}
+
+// signal must be called with mu held.
+func (t *Tap) signal() {
+	select {
+	case t.ready <- struct{}{}:
+	default:
+	}
+}
+
+// output adds output of one kind. It reports whether a flood is on, so that the
+// caller calls settle when the output pauses.
+func (t *Tap) output(kind Kind, b []byte, total uint64) (flooding bool) {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.flood && len(t.buf)+len(b) > tapSize {
+		t.startFlood(kind)
+	}
+	t.total = total
+	if t.flood {
+		t.keepTail(kind, b)
+		return true
+	}
+	t.add(Item{Kind: kind, Dropped: t.takeDropped(), Total: total}, b)
+	return false
+}
+
+func (t *Tap) takeDropped() bool {
+	d := t.dropped
+	t.dropped = false
+	return d
+}
+
+// startFlood drops undelivered output and keeps everything else.
+func (t *Tap) startFlood(kind Kind) {
+	t.flood, t.dropped = true, true
+	t.tail, t.tailOf = t.tail[:0], kind
+	items, spans, buf := t.items[:0], t.spans[:0], t.buf[:0]
+	for i, it := range t.items {
+		if it.Kind <= Stderr {
+			continue
+		}
+		s := t.spans[i]
+		from := len(buf)
+		buf = append(buf, t.buf[s.from:s.to]...) // moves down within the same array
+		items, spans = append(items, it), append(spans, span{from, len(buf)})
+	}
+	t.items, t.spans, t.buf = items, spans, buf
+}
+
+func (t *Tap) keepTail(kind Kind, b []byte) {
+	if kind != t.tailOf {
+		t.tail, t.tailOf = t.tail[:0], kind
+	}
+	if len(b) >= tapTail {
+		t.tail = append(t.tail[:0], b[len(b)-tapTail:]...)
+		return
+	}
+	if len(t.tail)+len(b) > 2*tapTail {
+		n := copy(t.tail, t.tail[len(t.tail)-tapTail:])
+		t.tail = t.tail[:n]
+	}
+	t.tail = append(t.tail, b...)
+}
+
+// settle ends a flood and delivers its tail.
+func (t *Tap) settle() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settleLocked()
+}
+
+func (t *Tap) settleLocked() {
+	if !t.flood {
+		return
+	}
+	t.flood = false
+	t.add(Item{Kind: t.tailOf, Dropped: t.takeDropped(), Total: t.total}, t.tail[max(0, len(t.tail)-tapTail):])
+	t.tail = t.tail[:0]
+}
+
+// event adds anything but output. A flood ends first, to keep the order.
+func (t *Tap) event(it Item) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settleLocked()
+	data := it.Data
+	it.Data = nil
+	t.add(it, data)
+}
+
+// input adds bytes of the user; of a long paste only the start is kept.
+func (t *Tap) input(b []byte, held bool) {
+	t.event(Item{Kind: Input, Held: held, Data: b[:min(len(b), tapInput)]})
+}
+
+func (t *Tap) add(it Item, data []byte) {
+	defer t.signal()
+	if n := len(t.items); n > 0 && it.Kind <= Stderr && t.items[n-1].Kind == it.Kind && !it.Dropped {
+		t.buf = append(t.buf, data...)
+		t.spans[n-1].to = len(t.buf)
+		t.items[n-1].Total = it.Total
+		return
+	}
+	if len(t.items) >= tapItems && it.Kind == Input { // a reader that has stopped reading
+		return
+	}
+	from := len(t.buf)
+	t.buf = append(t.buf, data...)
+	t.items = append(t.items, it)
+	t.spans = append(t.spans, span{from, len(t.buf)})
+}
