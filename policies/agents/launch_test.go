@@ -34,3 +34,127 @@ func TestExamples(t *testing.T) {
 		each("unadjusted", p.Examples.Unadjusted, func(_ Call, a []string) bool { return !added(a) })
 	}
 }
+
+func profile(t *testing.T, name string) *Profile {
+	t.Helper()
+	p, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestSetting: without terminals the same line may be headless.
+func TestSetting(t *testing.T) {
+	env := func(kv string) func(string) string {
+		name, v, _ := strings.Cut(kv, "=")
+		return func(n string) string {
+			if n == name {
+				return v
+			}
+			return ""
+		}
+	}
+	both := Setting{StdinTTY: true, StdoutTTY: true}
+	for _, c := range []struct {
+		agent, line string
+		in          Setting
+		headless    bool
+	}{
+		{"claude", "", both, false},
+		{"claude", "hi", Setting{StdinTTY: true}, true},   // its --help: "or when stdout is not a TTY"
+		{"claude", "hi", Setting{StdoutTTY: true}, false}, // a piped prompt, still its screen
+		{"codex", "hi", Setting{}, false},                 // refuses to start instead
+		{"gemini", "hi", Setting{StdinTTY: true}, true},
+		{"gemini", "hi", Setting{StdoutTTY: true}, true},
+		{"gemini", "-i hi", Setting{StdoutTTY: true}, false},
+		{"gemini", "hi", Setting{true, true, env("CI=true")}, true},
+		{"gemini", "hi", Setting{true, true, env("CI=1")}, false},
+	} {
+		if got := profile(t, c.agent).ClassifyOn(strings.Fields(c.line), c.in); got.Headless != c.headless {
+			t.Errorf("%s %q in %+v: %+v", c.agent, c.line, c.in, got)
+		}
+	}
+}
+
+func TestModelAndFormat(t *testing.T) {
+	for _, c := range []struct{ agent, line, model, format, command string }{
+		{"claude", "-p hi", "", "text", ""},
+		{"claude", "--model opus --output-format=stream-json -p hi", "opus", "stream-json", ""},
+		{"claude", "--model opus --model sonnet hi", "sonnet", "", ""},
+		{"claude", "--output-format json hi", "", "", ""}, // only works with --print
+		{"claude", "-p --output-format json", "", "json", ""},
+		{"codex", "exec --json hi", "", "stream-json", "exec"},
+		{"codex", "-mgpt-5.5 e hi", "gpt-5.5", "text", "e"},
+		{"codex", "-m=gpt-5.5 resume --last", "gpt-5.5", "", "resume"},
+		{"gemini", "-m gemini-2.5-pro -o json -p hi", "gemini-2.5-pro", "json", ""},
+		{"gemini", "-p -m", "", "text", ""}, // -m is the prompt
+		{"generic", "--model x", "", "", ""},
+	} {
+		got := profile(t, c.agent).Classify(strings.Fields(c.line))
+		if got.Model != c.model || got.StreamFormat != c.format || got.Command != c.command {
+			t.Errorf("%s %q: %+v, want %+v", c.agent, c.line, got, c)
+		}
+	}
+}
+
+func TestFamily(t *testing.T) {
+	for _, c := range []struct{ agent, model, family string }{
+		{"claude", "claude-opus-4-8", "opus"}, {"claude", "Opus", "opus"}, {"claude", "sonnet[1m]", "sonnet"},
+		{"claude", "us.anthropic.claude-haiku-4-5", "haiku"}, {"claude", "opusplan", ""}, {"claude", "default", ""},
+		{"claude", "Fable 5", "fable"}, {"claude", "", ""}, {"claude", "my/model X", "my-model-x"},
+		{"codex", "gpt-6-luna", "gpt-6-luna"}, {"codex", "GPT-6-Luna", "gpt-6-luna"}, {"codex", "GPT-6.1 Terra", "gpt-6.1-terra"},
+		{"codex", "Daybreak Blue", "daybreak-blue"}, {"codex", "gpt-daybreak-blue-latest", "daybreak-blue"},
+		{"gemini", "gemini-2.5-pro", "pro"}, {"gemini", "gemini-3-pro-preview", "pro"}, {"gemini", "all Pro models", "pro"},
+		{"gemini", "gemini-3.5-flash-lite", "flash-lite"}, {"gemini", "flash", "flash"}, {"gemini", "gemini-3-flash-preview", "flash"},
+		{"gemini", "auto", ""}, {"gemini", "auto-gemini-3", ""}, {"gemini", "Auto", ""},
+	} {
+		if got := profile(t, c.agent).Family(c.model); got != c.family {
+			t.Errorf("%s %q is family %q, want %q", c.agent, c.model, got, c.family)
+		}
+	}
+}
+
+func TestAdjustments(t *testing.T) {
+	none := func(string) string { return "" }
+	codex := profile(t, "codex")
+	help := Known{Help: "      --no-daemon\n          Run without"}
+	got := codex.Adjustments(nil, none, help)
+	if strings.Join(got.Args, " ") != "--no-daemon" || len(got.Fallbacks) != 0 || len(got.Names) != 1 {
+		t.Errorf("known: %+v", got)
+	}
+	for _, k := range []Known{{}, {Help: "--no-daemonise, --x--no-daemon"}} {
+		got = codex.Adjustments(nil, none, k)
+		if strings.Join(got.Args, " ") != "-c features.daemon_auto_start=false" || len(got.Fallbacks) != 1 {
+			t.Errorf("unknown: %+v", got)
+		}
+	}
+	if !codex.NeedsProbe(nil, none) || codex.NeedsProbe([]string{"--no-daemon"}, none) {
+		t.Error("--help is read when it is not needed, or not read when it is")
+	}
+	gemini := profile(t, "gemini")
+	if got := gemini.Adjustments(nil, none, Known{}); got.Env["GEMINI_DEBUG_LOG_FILE"] != "{log}" || gemini.NeedsProbe(nil, none) {
+		t.Errorf("gemini: %+v", got)
+	}
+	mine := func(n string) string { return "/my/log" }
+	if got := gemini.Adjustments(nil, mine, Known{}); len(got.Env) != 0 || len(got.Names) != 0 {
+		t.Errorf("the user's own log is replaced: %+v", got)
+	}
+}
+
+// TestProfilesAreComplete: what later rooms rely on.
+func TestProfilesAreComplete(t *testing.T) {
+	for _, name := range Names() {
+		p := profile(t, name)
+		if name == "generic" {
+			continue
+		}
+		if len(p.Binaries) == 0 || len(p.Packages) == 0 || p.Log.Kind == "" || p.Log.HomeEnv == "" || len(p.Log.Files) == 0 ||
+			p.Quit.Signal == "" || p.Resume.Text == "" || len(p.Resume.Headless) == 0 {
+			t.Errorf("%s lacks something: %+v", name, p)
+		}
+	}
+	if _, err := Load("nobody"); err == nil || !strings.Contains(err.Error(), "claude, codex, gemini, generic") {
+		t.Errorf("unknown profile: %v", err)
+	}
+}

@@ -38,7 +38,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 	p := &Profile{}
 	md, err := toml.NewDecoder(bytes.NewReader(head)).Decode(p)
 	if err != nil {
-		return nil, syntaxError(file, err)
+		return nil, syntaxError(file, head, err)
 	}
 	for _, k := range md.Undecoded() {
 		line, col := locate(head, k)
@@ -55,14 +55,18 @@ func Parse(name string, data []byte) (*Profile, error) {
 	return p, nil
 }
 
-func syntaxError(file string, err error) error {
+// typeError is how the decoder words a value of the wrong type: no type of its
+// own, the line and the key in the text (BurntSushi/toml 1.6.0).
+var typeError = regexp.MustCompile(`^toml: line \d+ \(last key "([^"]*)"\): (.*)$`)
+
+func syntaxError(file string, head []byte, err error) error {
 	var pe toml.ParseError
 	if errors.As(err, &pe) {
-		msg := pe.Message
-		if msg == "" {
-			msg = pe.Error()
-		}
-		return &Error{file, pe.Position.Line, max(pe.Position.Col, 1), msg}
+		return &Error{file, pe.Position.Line, max(pe.Position.Col, 1), pe.Message}
+	}
+	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
+		line, col := locate(head, strings.Split(m[1], "."))
+		return &Error{file, line, col, m[1] + ": " + m[2]}
 	}
 	return &Error{File: file, Msg: err.Error()}
 }
@@ -157,37 +161,67 @@ func (p *Profile) listFault() (toml.Key, string) {
 	return nil, ""
 }
 
+// assignment is a line that begins a key's value.
+var assignment = regexp.MustCompile(`^\s*"?([A-Za-z0-9_.-]+)"?\s*=`)
+
 // locate finds the line and column of a key, which the decoder does not report
-// for keys that it leaves out. A key written in an unusual way (quoted, in an
-// inline table) is placed at the nearest table header or line that names it.
+// for keys that it leaves out: written as a line of its table, as a table, or
+// inside an inline table, over several lines too. A key that is missing, or
+// written in some other way, is placed at its table's header.
 func locate(data []byte, key toml.Key) (line, col int) {
-	if len(key) == 0 {
-		return 0, 0
+	last, want := "", ""
+	if len(key) > 0 {
+		last, want = key[len(key)-1], strings.Join(key[:len(key)-1], ".")
 	}
-	table, best := "", 0
-	last := key[len(key)-1]
-	want := strings.Join(key[:len(key)-1], ".")
-	word := regexp.MustCompile(`(^|[\s{,.\["])` + regexp.QuoteMeta(last) + `("|\s|\.|=|\]|$)`)
+	word := regexp.MustCompile(`(^|[\s{,."])` + regexp.QuoteMeta(last) + `"?\s*=`)
+	header, table, value, depth := 1, "", "", 0
 	for i, text := range strings.Split(string(data), "\n") {
 		trimmed := strings.TrimSpace(text)
-		if strings.HasPrefix(trimmed, "#") {
-			continue
-		}
-		if strings.HasPrefix(trimmed, "[") && !strings.Contains(trimmed, "=") {
-			table = strings.Trim(trimmed, "[] \t")
+		inside := depth > 0
+		depth += brackets(text)
+		if m := assignment.FindStringSubmatch(text); m != nil && !inside {
+			value = strings.TrimPrefix(table+"."+m[1], ".")
+		} else if !inside && strings.HasPrefix(trimmed, "[") && strings.HasSuffix(trimmed, "]") && !strings.ContainsAny(trimmed, "\"',{") {
+			table, value = strings.Trim(trimmed, "[] \t"), ""
 			if table == key.String() {
 				return i + 1, strings.Index(text, last) + 1
 			}
 			if table == want {
-				best = i + 1
+				header = i + 1
+			}
+			continue
+		}
+		if value == key.String() || value == want && value != "" {
+			if m := word.FindStringIndex(text); m != nil {
+				return i + 1, m[0] + strings.Index(text[m[0]:], last) + 1
 			}
 		}
-		if m := word.FindStringIndex(text); m != nil && (table == want || strings.HasPrefix(want, table)) && strings.Contains(text, "=") {
-			return i + 1, strings.Index(text, last) + 1
+	}
+	return header, 1
+}
+
+// brackets is how many more brackets a line opens than it closes, strings and
+// comments apart.
+func brackets(line string) int {
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote != 0 && c == '\\' && quote == '"':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '#':
+			return depth
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
 		}
 	}
-	if best == 0 {
-		return 1, 1 // a key that is missing altogether
-	}
-	return best, 1
+	return depth
 }

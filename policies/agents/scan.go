@@ -157,3 +157,21 @@ func has(list []string, w string) bool {
 	}
 	return false
 }
+
+// Values returns the values of an option in order, however they are written.
+func (p *Profile) Values(args []string, options ...string) []string {
+	s := p.Options.scan(args)
+	var out []string
+	for _, it := range s.items {
+		if it.flag != "" && it.has && has(options, it.flag) {
+			out = append(out, it.value)
+		}
+	}
+	return out
+}
+
+// Given reports whether an option was given, with or without a value.
+func (p *Profile) Given(args []string, options ...string) bool {
+	s := p.Options.scan(args)
+	return s.any(options)
+}
