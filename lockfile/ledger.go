@@ -43,16 +43,16 @@ type Hold struct {
 	Since       time.Time           `json:"since"`
 	Until       time.Time           `json:"until,omitzero"` // with margin and jitter; zero: Blocked
 	UntilSource finding.ResetSource `json:"until_source,omitempty"`
-	Stated      time.Time           `json:"stated,omitzero"`     // the server's own instant, the floor of Until
-	Blocked     bool                `json:"blocked,omitempty"`   // only a person or a success opens it
-	Attempts    int                 `json:"attempts,omitempty"`  // failed probes in a row
-	First       time.Time           `json:"first,omitzero"`      // when this run of holds began (bounds the attempts in time)
-	By          string              `json:"by,omitempty"`        // session that hit it
-	Wide        bool                `json:"wide,omitempty"`      // two sessions reported it within a minute: busy siblings are suspended too
-	Bounded     bool                `json:"bounded,omitempty"`   // Stated was absurd and Until was cut to the class's bound
-	Check       time.Time           `json:"check,omitzero"`      // an earlier try is allowed from here on: quota that comes back early, credit that was bought
-	WindowS     float64             `json:"window_s,omitempty"`  // length of the named window in seconds, if named: chooses the ladder
-	Why         string              `json:"why,omitempty"`       // one escaped evidence row, cut to 160 bytes
+	Stated      time.Time           `json:"stated,omitzero"`    // the server's own instant, the floor of Until
+	Blocked     bool                `json:"blocked,omitempty"`  // only a person or a success opens it
+	Attempts    int                 `json:"attempts,omitempty"` // failed probes in a row
+	First       time.Time           `json:"first,omitzero"`     // when this run of holds began (bounds the attempts in time)
+	By          string              `json:"by,omitempty"`       // session that hit it
+	Wide        bool                `json:"wide,omitempty"`     // two sessions reported it within a minute: busy siblings are suspended too
+	Bounded     bool                `json:"bounded,omitempty"`  // Stated was absurd and Until was cut to the class's bound
+	Check       time.Time           `json:"check,omitzero"`     // an earlier try is allowed from here on: quota that comes back early, credit that was bought
+	WindowS     float64             `json:"window_s,omitempty"` // length of the named window in seconds, if named: chooses the ladder
+	Why         string              `json:"why,omitempty"`      // one escaped evidence row, cut to 160 bytes
 	Rule        string              `json:"rule,omitempty"`
 }
 

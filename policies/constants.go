@@ -1,6 +1,15 @@
 package policies
 
-import "time"
+import (
+	_ "embed" // the defaults
+	"time"
+)
+
+// DefaultTOML is default.toml: every constant with its reason. Package
+// policies/config reads it; the policy itself takes Constants.
+//
+//go:embed default.toml
+var DefaultTOML []byte
 
 // Constants are the policy's numbers. Their values and the reason for each are
 // in default.toml; the tags are the keys there and in the user's config file.
@@ -9,7 +18,7 @@ type Constants struct {
 	Overload Transient `toml:"overload"`
 	Retrying Retry     `toml:"retrying"`
 	Window   Long      `toml:"window"`
-	Daily    Long      `toml:"daily"`
+	Daily    Day       `toml:"daily"`
 	Credit   Money     `toml:"credit"` // credit and spend
 	Margin   Margin    `toml:"margin"`
 	Probe    Probe     `toml:"probe"`
@@ -55,7 +64,6 @@ type Long struct {
 	LadderSlow      time.Duration `toml:"ladder_slow"`      // unknown reset of a weekly window or a day
 	Length          time.Duration `toml:"length"`           // of the short window
 	Slack           time.Duration `toml:"slack"`            // added to a computed end
-	Zone            string        `toml:"zone"`             // daily: where the provider's day ends at midnight
 	InteractiveMost time.Duration `toml:"interactive_most"` // a busy interactive session is suspended only if the hold ends within
 	Gap             time.Duration `toml:"gap"`              // between two released sessions
 	GapAfterHit     time.Duration `toml:"gap_after_hit"`    // the same after one transient hit in the release
@@ -63,6 +71,12 @@ type Long struct {
 	GapCold         time.Duration `toml:"gap_cold"`         // the same where sessions were held beyond ColdAfter
 	ColdAfter       time.Duration `toml:"cold_after"`       // prompt caches are gone
 	GapStretch      float64       `toml:"gap_stretch"`      // up to this share is added to a gap
+}
+
+// Day rules daily quotas.
+type Day struct {
+	Long
+	Zone string `toml:"zone"` // where the provider's day ends at midnight
 }
 
 // Money rules credit and spend.
@@ -99,11 +113,11 @@ type Pacing struct {
 
 // Launch spaces and bounds launches.
 type Launch struct {
-	Burst   int           `toml:"burst"`    // launches that may be without an answer at a time
-	Gap     time.Duration `toml:"gap"`      // between launches beyond the burst
-	Answer  time.Duration `toml:"answer"`   // a launch counts as answered after
-	Nested  time.Duration `toml:"nested"`   // a nested agent waits at most
-	MaxWait time.Duration `toml:"max_wait"` // a launch without a terminal gives up after; the same as the setting max_wait
+	Burst   int           `toml:"burst"`  // launches that may be without an answer at a time
+	Gap     time.Duration `toml:"gap"`    // between launches beyond the burst
+	Answer  time.Duration `toml:"answer"` // a launch counts as answered after
+	Nested  time.Duration `toml:"nested"` // a nested agent waits at most
+	MaxWait time.Duration `toml:"-"`      // a launch without a terminal gives up after; the setting max_wait
 }
 
 // Stops rules how sessions are stopped.

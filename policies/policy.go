@@ -24,8 +24,8 @@ import (
 
 // Policy is the pure policy with its constants.
 type Policy struct {
-	C     Constants            // what holds where nothing more special is set
-	Scope map[string]Constants // by limiter ID, or by provider (the part before the slash); complete, not partial
+	C       Constants            // what holds where nothing more special is set
+	Special map[string]Constants // by limiter ID, or by provider (the part before the slash); each complete, not partial
 }
 
 // Input is what a decision may know besides the ledger.

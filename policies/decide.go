@@ -1,0 +1,152 @@
+package policies
+
+import (
+	"time"
+
+	"qshim/lockfile"
+)
+
+// Decide says what a session should do now. It is read-only and cheap: call it
+// on every change of the ledger and at Decision.Wake. A session that is not in
+// the ledger runs (fail open).
+func (p Policy) Decide(l lockfile.Ledger, self string, now time.Time) Decision {
+	s, ok := l.Sessions[self]
+	if !ok {
+		return Decision{Action: Run, Reason: Reason{Code: NoSession}}
+	}
+	return view{p: p, l: l, now: now, self: self}.decide(s).Decision
+}
+
+// ruling is a decision and the standings that it came from.
+type ruling struct {
+	Decision
+	all   []standing
+	ready bool // something may be taken now, and nothing else stands in the way
+}
+
+func (v view) decide(s lockfile.Session) ruling {
+	var r ruling
+	for _, id := range limitersOf(v.l, s) {
+		r.all = append(r.all, v.stand(id, s))
+	}
+	main := r.main()
+	r.Decision = Decision{
+		Action: Run, Limiter: main.id, Hold: main.hold, Reason: main.why,
+		Until: main.until, Source: main.src, Place: main.place,
+	}
+	v.act(&r, s, main)
+	v.claims(&r, s)
+	v.waking(&r)
+	return r
+}
+
+// main is the standing that people are told of: one that stops before one that
+// does not, then credit and spend, then the latest end.
+func (r ruling) main() (best standing) {
+	for i, st := range r.all {
+		switch {
+		case i == 0, st.stop && !best.stop:
+			best = st
+		case st.stop != best.stop:
+		case st.why.Code != "" && best.why.Code == "":
+			best = st
+		case st.why.Code != "" && (before(st.hold, best.hold) || st.hold.Class == best.hold.Class && st.until.After(best.until)):
+			best = st
+		}
+	}
+	return best
+}
+
+// act turns the main standing into an action for the state that s is in.
+func (v view) act(r *ruling, s lockfile.Session, main standing) {
+	c := v.p.at(main.id)
+	switch {
+	case !main.stop:
+		if r.Reason.Code == "" {
+			r.Reason = v.free(s)
+		}
+		r.OpenWithNote = main.note
+	case s.State == lockfile.Waiting:
+		r.Action = Wait
+		if main.ask {
+			r.Action, r.AskFirst = Surface, true
+		}
+		r.GiveUp = v.tooLong(c, s, main)
+	default:
+		r.Action = Suspend
+		r.QuietUntil = v.quiet(c, s, main)
+	}
+}
+
+// free says why a session that nothing stops runs.
+func (v view) free(s lockfile.Session) Reason {
+	switch {
+	case s.Observe:
+		return Reason{Code: Observing}
+	case s.State == lockfile.Idle:
+		return Reason{Code: Parked}
+	}
+	return Reason{Code: Free}
+}
+
+// tooLong: a launch has waited beyond max_wait, or the stated end lies beyond.
+func (v view) tooLong(c Constants, s lockfile.Session, main standing) bool {
+	limit := s.Born.Add(c.Launch.MaxWait)
+	if !v.now.Before(limit) {
+		return true
+	}
+	return !main.hold.Stated.IsZero() && main.why.Code == Held && main.until.After(limit)
+}
+
+// quiet: a stop that outlasts a stream waits for a quiet moment first.
+func (v view) quiet(c Constants, s lockfile.Session, main standing) time.Time {
+	long := main.hold.Blocked || main.until.Sub(v.now) > c.Suspend.Long
+	if s.State != lockfile.Running || !long || s.Storm {
+		return time.Time{}
+	}
+	return later(main.hold.Since, s.TurnBegan).Add(c.Suspend.Quiet)
+}
+
+// claims says whether the lock is worth taking now.
+func (v view) claims(r *ruling, s lockfile.Session) {
+	if r.Action == Suspend && s.State == lockfile.Running {
+		r.Claim = true // the stop is recorded before it happens
+		return
+	}
+	ready, any := true, false
+	for _, st := range r.all {
+		takes, early := st.claim > tidy, st.at.After(v.now)
+		r.Claim = r.Claim || st.claim == tidy && !early
+		any = any || takes
+		if st.stop && !takes || takes && early {
+			ready = false
+		}
+	}
+	starts := stopped(s) && r.Action == Run
+	r.ready = ready && (any || starts)
+	r.Claim = r.Claim || r.ready
+}
+
+// waking: the earliest instant at which this decision may change by itself.
+func (v view) waking(r *ruling) {
+	held := r.Action != Run
+	wake := time.Time{}
+	at := func(t time.Time) {
+		if t.After(v.now) && (wake.IsZero() || t.Before(wake)) {
+			wake = t
+		}
+	}
+	for _, st := range r.all {
+		at(st.wake)
+		if st.claim != nothing {
+			at(st.at)
+		}
+	}
+	at(r.QuietUntil)
+	if held {
+		// Those further back look again a little earlier, not all in one instant.
+		spread := time.Duration(min(r.Place, 64)) * v.p.C.Suspend.Recheck / 256
+		at(v.now.Add(v.p.C.Suspend.Recheck - spread))
+	}
+	r.Wake = wake
+}

@@ -1,0 +1,398 @@
+package policies
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"qshim/detect/finding"
+	"qshim/lockfile"
+)
+
+// view reads a ledger at one instant. Everything that Decide says follows from
+// it; it changes nothing.
+type view struct {
+	p    Policy
+	l    lockfile.Ledger
+	now  time.Time
+	self string
+}
+
+func (e *edit) view() view {
+	e.sync()
+	return view{p: e.p, l: e.l, now: e.in.Now, self: e.in.Self}
+}
+
+// alive: the caller's own lease is its own business.
+func (v view) alive(s lockfile.Session) bool { return s.Alive || s.ID == v.self }
+
+// steerable sessions may be elected and queued. One that its user stopped
+// cannot answer, unless it is the one that asks: then it runs again.
+func (v view) steerable(s lockfile.Session) bool {
+	return v.alive(s) && !s.Observe && (!s.UserStopped || s.ID == v.self)
+}
+
+// stopped sessions wait for something: a launch, or a continue.
+func stopped(s lockfile.Session) bool {
+	return s.State == lockfile.Waiting || s.State == lockfile.Suspended
+}
+
+// sends reports whether a waiting launch will send at once.
+func sends(s lockfile.Session) bool { return s.Headless || s.Prompt }
+
+// root is the outermost living session that s is nested in, else s itself. A
+// nested session shares its place.
+func (v view) root(s lockfile.Session) lockfile.Session {
+	for range 16 { // a loop of parents cannot happen, and would end here
+		parent, ok := v.l.Sessions[s.Parent]
+		if s.Parent == "" || !ok || !v.alive(parent) {
+			return s
+		}
+		s = parent
+	}
+	return s
+}
+
+// parents calls f for every living session that s is nested in.
+func (v view) parents(s lockfile.Session, f func(lockfile.Session) bool) bool {
+	for range 16 {
+		parent, ok := v.l.Sessions[s.Parent]
+		if s.Parent == "" || !ok || !v.alive(parent) {
+			return false
+		}
+		if f(parent) {
+			return true
+		}
+		s = parent
+	}
+	return false
+}
+
+// anyway reports whether the user of s, or of a session around it, said to run
+// anyway after an instant's run began.
+func (v view) anyway(s lockfile.Session, id string, began time.Time) bool {
+	said := func(x lockfile.Session) bool {
+		at, ok := x.RunAnyway[id]
+		return ok && !at.Before(began)
+	}
+	return said(s) || v.parents(s, said)
+}
+
+// concerns reports whether a hold stops s in the state that it is in, and if
+// not, why not. It is the table of DESIGN section 5.
+func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Code) {
+	switch {
+	case s.Observe:
+		return false, Observing
+	case s.State == lockfile.Idle:
+		return false, Parked
+	case v.anyway(s, id, h.First):
+		return false, Anyway
+	case s.State == lockfile.Waiting:
+		return v.concernsLaunch(h, s)
+	case s.Storm && !isMoney(h.Class):
+		return true, Storming
+	case s.Retrying:
+		return false, Retrying
+	case isMoney(h.Class):
+		return false, LeftAlone
+	case v.refusedIn(h, id, s):
+		return false, LeftAlone
+	case h.Class == finding.Overload:
+		return h.Wide, LeftAlone
+	case isLong(h.Class):
+		return v.concernsLong(h, id, s)
+	}
+	return true, Held
+}
+
+func (v view) concernsLaunch(h lockfile.Hold, s lockfile.Session) (bool, Code) {
+	if isLong(h.Class) && !sends(s) {
+		return false, LeftAlone
+	}
+	if v.nestedLong(s) {
+		return false, Nested
+	}
+	return true, Held
+}
+
+// nestedLong: a nested agent's launch has waited long enough; its parent may be
+// waiting for it.
+func (v view) nestedLong(s lockfile.Session) bool {
+	return s.State == lockfile.Waiting && v.root(s).ID != s.ID && v.now.Sub(s.Born) >= v.p.C.Launch.Nested
+}
+
+// refusedIn reports whether the session was itself refused in this hold's run
+// and has begun no turn since: it is idle, or about to exit.
+func (v view) refusedIn(h lockfile.Hold, id string, s lockfile.Session) bool {
+	hit, ok := s.Hits[id]
+	return ok && !hit.Before(h.First) && !s.TurnBegan.After(hit)
+}
+
+// concernsLong: windows and daily quotas. The session that hit is left across
+// the reset (Claude Code continues by itself), a user's Enter is a volunteer
+// probe, and a busy interactive session is stopped only for a short while.
+func (v view) concernsLong(h lockfile.Hold, id string, s lockfile.Session) (bool, Code) {
+	if hit, ok := s.Hits[id]; ok && !hit.Before(h.First) && !s.Headless {
+		return false, LeftAlone
+	}
+	if s.Headless || s.Priority == lockfile.Background {
+		return true, Held
+	}
+	if s.TurnBegan.After(h.First) {
+		return false, Volunteer
+	}
+	short := h.UntilSource != finding.Estimate && h.Until.Sub(v.now) <= v.p.at(id).long(h.Class).InteractiveMost
+	return short && !h.Blocked, LeftAlone
+}
+
+// inForce reports whether a hold still stops s, as opposed to being due for a
+// probe that s may be.
+func (v view) inForce(h lockfile.Hold, s lockfile.Session) bool {
+	checkDue := !h.Check.IsZero() && !v.now.Before(h.Check)
+	switch {
+	case isMoney(h.Class) && checkDue && s.State == lockfile.Waiting && sends(s):
+		return false
+	case h.Blocked:
+		return true
+	case v.steppedBack(h):
+		return false
+	case isLong(h.Class) && checkDue && mayBeRefused(s):
+		return false
+	}
+	return v.now.Before(h.Until)
+}
+
+// steppedBack: the hold began in the future, so the clock was set back. What
+// counted from then says nothing any more; a stated clock time still does.
+func (v view) steppedBack(h lockfile.Hold) bool {
+	return h.Since.After(v.now.Add(time.Minute)) && h.UntilSource.Rank() <= finding.Relative.Rank()
+}
+
+// mayBeRefused: an early re-check costs whoever is refused its turn. An
+// interactive launch parks itself with its prompt in sight; a headless run
+// would fail, so it waits for the stated time.
+func mayBeRefused(s lockfile.Session) bool {
+	return s.State == lockfile.Waiting && s.Prompt && !s.Headless || s.State == lockfile.Running && s.Retrying
+}
+
+// dueAt is when a hold first became due for s.
+func (v view) dueAt(h lockfile.Hold) time.Time {
+	at := h.Until
+	if h.Blocked || !h.Check.IsZero() && h.Check.Before(at) && v.now.Before(at) {
+		at = h.Check
+	}
+	return earlier(at, v.now)
+}
+
+// holds sorts the limiter's holds that concern s into those in force and those
+// due for a probe, and names why the others do not concern it.
+func (v view) holds(lim lockfile.Limiter, s lockfile.Session) (force, due []lockfile.Hold, left Reason) {
+	for _, h := range lim.Holds {
+		ok, code := v.concerns(h, lim.ID, s)
+		switch {
+		case !ok:
+			left = Reason{Code: code, Class: h.Class, Who: h.By}
+		case v.inForce(h, s):
+			force = append(force, h)
+		default:
+			due = append(due, h)
+		}
+	}
+	return force, due, left
+}
+
+// verdict on a limiter's probe.
+type verdict int
+
+const (
+	noProbe verdict = iota
+	pending         // not judged yet; the instant is the latest end
+	passed          // nothing came: the limiter is open since the instant
+	lost            // gone, idle without success, or silent: the next claims
+)
+
+// judge reads what became of the probe, and since or until when; a zero instant
+// means that nobody can know since when. A probe passes on an answer begun and
+// 8 s, or 20 s; only an answer counts where money was short.
+func (v view) judge(lim lockfile.Limiter) (verdict, time.Time) {
+	pr, c := lim.Probe, v.p.at(lim.ID)
+	if pr == nil {
+		return noProbe, time.Time{}
+	}
+	s, ok := v.l.Sessions[pr.Session]
+	if !ok || !v.alive(s) || s.UserStopped && s.ID != v.self || s.State == lockfile.Suspended || s.State == lockfile.Waiting ||
+		pr.Since.After(v.now.Add(time.Minute)) {
+		return lost, time.Time{}
+	}
+	if s.Retrying {
+		return v.until(later(s.RetryAt, pr.Since).Add(c.Retrying.Silence), lost)
+	}
+	if pr.Began.IsZero() {
+		return v.until(pr.Since.Add(c.Probe.Start), lost)
+	}
+	if s.State == lockfile.Idle {
+		return v.until(later(s.Since, pr.Began).Add(c.Probe.Settle), lost)
+	}
+	end, then := pr.Began.Add(c.Probe.Time), passed
+	if isMoney(pr.Class) {
+		end, then = pr.Began.Add(c.Retrying.Silence), lost
+	}
+	if answered := later(pr.Answer, pr.Began.Add(c.Probe.Answer)); !pr.Answer.IsZero() && !answered.After(end) {
+		end, then = answered, passed
+	}
+	return v.until(end, then)
+}
+
+func (v view) until(end time.Time, then verdict) (verdict, time.Time) {
+	if v.now.Before(end) {
+		return pending, end
+	}
+	return then, end
+}
+
+// probeLives reports whether a probe is under way.
+func (v view) probeLives(lim lockfile.Limiter) bool {
+	j, _ := v.judge(lim)
+	return j == pending || j == passed
+}
+
+// heldOn reports whether s is stopped on a limiter with nothing to claim there:
+// by a hold in force, or because another session goes first.
+func (v view) heldOn(id string, s lockfile.Session) bool {
+	lim := v.l.Limiters[id]
+	force, due, _ := v.holds(lim, s)
+	if len(force) > 0 {
+		return true
+	}
+	return len(due) > 0 && lim.Probe != nil && lim.Probe.Session != s.ID && v.probeLives(lim) && !v.withProber(lim, s)
+}
+
+// withProber: a session nested in the prober shares its place.
+func (v view) withProber(lim lockfile.Limiter, s lockfile.Session) bool {
+	return lim.Probe != nil && v.parents(s, func(x lockfile.Session) bool { return x.ID == lim.Probe.Session })
+}
+
+func (v view) heldElsewhere(id string, s lockfile.Session) bool {
+	for _, x := range limitersOf(v.l, s) {
+		if x != id && v.heldOn(x, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates lists who may be the limiter's probe, best first: a client in its
+// own retry, a waiting launch that will send, a suspended session. Within these
+// interactive before background, then the oldest.
+func (v view) candidates(id string) []lockfile.Session {
+	lim := v.l.Limiters[id]
+	var out []lockfile.Session
+	for _, s := range v.l.Sessions {
+		if DrawsOn(s, id) && v.steerable(s) && v.electable(lim, s) && !v.heldElsewhere(id, s) {
+			out = append(out, s)
+		}
+	}
+	v.order(out, rank)
+	return out
+}
+
+// rank of a candidate; lower goes first.
+func rank(s lockfile.Session) int {
+	switch {
+	case s.State == lockfile.Running:
+		return 0
+	case s.State == lockfile.Waiting:
+		return 1
+	}
+	return 2
+}
+
+func (v view) electable(lim lockfile.Limiter, s lockfile.Session) bool {
+	switch s.State {
+	case lockfile.Running:
+		return v.retrier(lim, s)
+	case lockfile.Waiting:
+		if !sends(s) {
+			return false
+		}
+	case lockfile.Suspended:
+	default:
+		return false
+	}
+	force, due, _ := v.holds(lim, s)
+	return len(force) == 0 && len(due) > 0
+}
+
+// retrier: its client tries again by itself soon, and the holds are due.
+func (v view) retrier(lim lockfile.Limiter, s lockfile.Session) bool {
+	c := v.p.at(lim.ID)
+	soon := !s.RetryAt.After(v.now.Add(c.Probe.Start)) && v.now.Before(s.RetryAt.Add(c.Retrying.Silence))
+	if !s.Retrying || s.Storm || !soon {
+		return false
+	}
+	for _, h := range lim.Holds {
+		if v.inForce(h, s) {
+			return false
+		}
+	}
+	return len(lim.Holds) > 0
+}
+
+// queue lists who waits for its turn on a limiter that is open to them: the
+// order of the release, oldest first within the priorities.
+func (v view) queue(id string) []lockfile.Session {
+	var out []lockfile.Session
+	for _, s := range v.l.Sessions {
+		if stopped(s) && DrawsOn(s, id) && v.steerable(s) && !v.heldOn(id, s) && !v.heldElsewhere(id, s) {
+			out = append(out, s)
+		}
+	}
+	v.order(out, nil)
+	return out
+}
+
+// line lists everybody who is stopped on a limiter, held elsewhere or not.
+func (v view) line(id string) []lockfile.Session {
+	var out []lockfile.Session
+	for _, s := range v.l.Sessions {
+		if stopped(s) && DrawsOn(s, id) && v.steerable(s) {
+			out = append(out, s)
+		}
+	}
+	v.order(out, nil)
+	return out
+}
+
+func (v view) order(list []lockfile.Session, first func(lockfile.Session) int) {
+	slices.SortFunc(list, func(a, b lockfile.Session) int {
+		if first != nil {
+			if d := cmp.Compare(first(a), first(b)); d != 0 {
+				return d
+			}
+		}
+		ra, rb := v.root(a), v.root(b)
+		if d := cmp.Compare(priority(ra), priority(rb)); d != 0 {
+			return d
+		}
+		if d := ra.Born.Compare(rb.Born); d != 0 {
+			return d
+		}
+		if d := a.Born.Compare(b.Born); d != 0 {
+			return d
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
+}
+
+func priority(s lockfile.Session) int {
+	if s.Priority == lockfile.Background {
+		return 1
+	}
+	return 0
+}
+
+// place of a session in a list, -1 if it is not in it.
+func place(list []lockfile.Session, id string) int {
+	return slices.IndexFunc(list, func(s lockfile.Session) bool { return s.ID == id })
+}
