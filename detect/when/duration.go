@@ -128,22 +128,33 @@ func (p *parser) amount() (n float64, exact, ok bool) {
 		return c, true, true
 	}
 	text := p.digits()
-	for p.peek() == ',' && p.i+4 <= len(p.l) && isDigit(p.l[p.i+1]) && isDigit(p.l[p.i+2]) && isDigit(p.l[p.i+3]) {
-		p.i++
-		text += p.digits()
+	for len(text) < maxDigits && p.thousands() {
+		text += p.l[p.i+1 : p.i+4]
+		p.i += 4
 	}
 	exact = true
 	if p.peek() == '.' && p.i+1 < len(p.l) && isDigit(p.l[p.i+1]) {
 		p.i++
-		text += "." + p.digits()
+		fraction := p.digits()
+		text += "." + fraction[:min(len(fraction), maxDigits)]
 		exact = false
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || len(text) > 40 {
+	if err != nil || len(text) > 2*maxDigits {
 		p.i = mark
 		return 0, false, false
 	}
 	return n, exact, true
+}
+
+// maxDigits is more than any real number has before or behind its point.
+const maxDigits = 20
+
+// thousands reports whether ",013" stands here.
+func (p *parser) thousands() bool {
+	return p.peek() == ',' && p.i+4 <= len(p.l) &&
+		isDigit(p.l[p.i+1]) && isDigit(p.l[p.i+2]) && isDigit(p.l[p.i+3]) &&
+		(p.i+4 == len(p.l) || !isDigit(p.l[p.i+4]))
 }
 
 // torn reports whether a number that a row break cut in two follows ("16m53.4

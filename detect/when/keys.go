@@ -44,14 +44,16 @@ func (p *parser) nextKey() (key string, at int, ok bool) {
 
 // stem finds the next "reset" or "retry", -1 if there is none.
 func (p *parser) stem() int {
-	a, b := strings.Index(p.l[p.i:], "reset"), strings.Index(p.l[p.i:], "retry")
-	switch {
-	case a < 0 && b < 0:
-		return -1
-	case a < 0 || b >= 0 && b < a:
-		return p.i + b
+	for i := p.i; ; i += len("re") {
+		next := strings.Index(p.l[i:], "re")
+		if next < 0 {
+			return -1
+		}
+		i += next
+		if rest := p.l[i+len("re"):]; strings.HasPrefix(rest, "set") || strings.HasPrefix(rest, "try") {
+			return i
+		}
 	}
-	return p.i + a
 }
 
 func isKeyByte(c byte) bool { return c >= 'a' && c <= 'z' || isDigit(c) || c == '_' || c == '-' }
