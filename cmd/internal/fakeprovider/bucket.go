@@ -69,9 +69,8 @@ func (b *bucket) wait(now time.Time, n float64) time.Duration {
 		return 0
 	}
 	b.refill(now)
-	// Rounding must not refuse what was promised: a millionth is forgiven.
-	short := min(n, b.full) - b.level - 1e-6
-	if short <= 0 {
+	short := min(n, b.full) - b.level
+	if short <= 1e-6 { // rounding must not refuse what was promised
 		return 0
 	}
 	return time.Duration(math.Ceil(short / b.perMinute * float64(time.Minute)))

@@ -80,25 +80,23 @@ func (s *Server) geminiGenerate(w http.ResponseWriter, r *http.Request, a ask, b
 		text, err := s.speak(r.Context(), v, a, func(string) error { return nil })
 		hungUp = err != nil
 		if !hungUp {
-			writeJSON(w, http.StatusOK, wrap(geminiChunk(v, a, text, text, true)))
+			writeJSON(w, http.StatusOK, wrap(geminiChunk(v, a, text, true)))
 		}
 		return
 	}
 	e := newEvents(w)
-	said := ""
-	text, err := s.speak(r.Context(), v, a, func(part string) error {
-		said += part
-		return e.send("", wrap(geminiChunk(v, a, part, said, false)))
+	_, err := s.speak(r.Context(), v, a, func(part string) error {
+		return e.send("", wrap(geminiChunk(v, a, part, false)))
 	})
 	if err == nil {
-		err = e.send("", wrap(geminiChunk(v, a, "", text, true)))
+		err = e.send("", wrap(geminiChunk(v, a, "", true)))
 	}
 	hungUp = err != nil
 }
 
-// geminiChunk is one GenerateContentResponse; said is the text so far.
-func geminiChunk(v verdict, a ask, part, said string, last bool) map[string]any {
-	out := outputTokens(v, said)
+// geminiChunk is one GenerateContentResponse.
+func geminiChunk(v verdict, a ask, part string, last bool) map[string]any {
+	out := outputTokens(v, answerText(v, a))
 	candidate := map[string]any{
 		"index":   0,
 		"content": map[string]any{"role": "model", "parts": []any{map[string]any{"text": part}}},

@@ -102,6 +102,9 @@ func (s Scenario) validate() error {
 
 func (s Scenario) refuses() bool { return s.Kind != "" && s.Kind != Plain && s.Kind != Warning }
 
+// maxParts bounds what one answer is cut into.
+const maxParts = 10000
+
 // Reply is what an accepted request is told, and how slowly.
 type Reply struct {
 	// Text is the answer. Empty: an echo of the last user text.
@@ -122,8 +125,8 @@ type Reply struct {
 }
 
 func (r Reply) validate() error {
-	if r.Chunks < 0 || r.Chunks > 100000 || r.Gap < 0 || r.First < 0 || r.Hold < 0 || r.Input < 0 || r.Output < 0 {
-		return fmt.Errorf("reply: numbers must not be negative, chunks not above 100000")
+	if r.Chunks < 0 || r.Chunks > maxParts || r.Gap < 0 || r.First < 0 || r.Hold < 0 || r.Input < 0 || r.Output < 0 {
+		return fmt.Errorf("reply: numbers must not be negative, chunks not above %d", maxParts)
 	}
 	return nil
 }

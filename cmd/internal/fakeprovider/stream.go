@@ -30,22 +30,23 @@ func outputTokens(v verdict, text string) int {
 func parts(r Reply, text string) (filler, answer []string) {
 	if r.Hold > 0 {
 		n := int(r.Hold.Duration() / gap(r))
-		for i := range min(n, 100000) {
+		for i := range n {
 			filler = append(filler, fmt.Sprintf("word%d ", i))
 		}
 	}
 	return filler, split(text, r.Chunks)
 }
 
-// gap is the pause between parts; a Hold without one ticks once a second.
+// gap is the pause between parts; a Hold without one ticks once a second. A Hold
+// is never cut into more than maxParts.
 func gap(r Reply) time.Duration {
 	switch {
-	case r.Gap > 0:
-		return max(r.Gap.Duration(), time.Millisecond)
+	case r.Hold > 0 && r.Gap == 0:
+		return max(time.Second, r.Hold.Duration()/maxParts)
 	case r.Hold > 0:
-		return time.Second
+		return max(r.Gap.Duration(), r.Hold.Duration()/maxParts, time.Millisecond)
 	}
-	return 0
+	return r.Gap.Duration()
 }
 
 // split cuts text at runes into n parts, or at words when n is 0.
