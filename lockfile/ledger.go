@@ -140,6 +140,7 @@ type Session struct {
 	Hits        map[string]time.Time `json:"hits,omitempty"`         // limiter -> when this session itself was last refused
 	Answered    time.Time            `json:"answered,omitzero"`      // when an answer last began or a turn last ended well
 	RetryAt     time.Time            `json:"retry_at,omitzero"`      // its client's own next try, with Retrying
+	RetryShown  bool                 `json:"retry_shown,omitempty"`  // RetryAt was shown by the client, not assumed
 	Named       time.Time            `json:"named,omitzero"`         // the time that the server named, with Retrying: tries before it are a storm
 	Tries       int                  `json:"tries,omitempty"`        // own tries since TriesSince
 	TriesSince  time.Time            `json:"tries_since,omitzero"`   // start of the counted span

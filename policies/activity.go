@@ -16,7 +16,7 @@ func (p Policy) Activity(l lockfile.Ledger, in Input, a Activity) (lockfile.Ledg
 	if !e.known {
 		return e.done()
 	}
-	if a.RetryEnded && e.s.Retrying {
+	if (a.RetryEnded || a.AnswerBegun) && e.s.Retrying {
 		e.s.Retrying, e.s.RetryAt = false, time.Time{}
 		e.probing(func(pr *lockfile.Probe) { pr.Began, pr.Answer = in.Now, time.Time{} })
 	}

@@ -14,6 +14,7 @@ import (
 func (e *edit) retrying(id string, class finding.Class, f finding.Finding) {
 	c, now := e.p.at(id), e.in.Now
 	delay := f.RetryAfter
+	e.s.RetryShown = delay > 0
 	if delay <= 0 {
 		delay = c.Retrying.DefaultDelay
 	}

@@ -97,12 +97,11 @@ func (v view) standHeld(st *standing, lim lockfile.Limiter, s lockfile.Session, 
 	r := max(0, place(v.line(lim.ID), s.ID))
 	st.place = r + 1
 	c := v.p.at(lim.ID)
-	st.wake = h.Until.Add(time.Duration(r) * c.Probe.Step)
-	if !h.Check.IsZero() && h.Check.After(v.now) {
-		st.wake = earlier(st.wake, h.Check)
+	if !h.Blocked {
+		st.wake = h.Until.Add(time.Duration(r) * c.Probe.Step)
 	}
-	if h.Blocked {
-		st.wake = time.Time{}
+	if h.Check.After(v.now) && (st.wake.IsZero() || h.Check.Before(st.wake)) {
+		st.wake = h.Check
 	}
 }
 
@@ -320,6 +319,9 @@ func (v view) watchOwn(st *standing, lim lockfile.Limiter, s lockfile.Session) {
 	switch {
 	case judged == pending:
 		st.wake = end
+		if !st.stop {
+			st.why = Reason{Code: Prober, Class: lim.Probe.Class}
+		}
 	case !st.stop && st.claim == nothing:
 		st.claim, st.at = tidy, v.now
 	}

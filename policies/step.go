@@ -152,7 +152,20 @@ func (e *edit) take(r ruling) Decision {
 	d.Action, d.AskFirst, d.GiveUp, d.Until, d.Source, d.Place = Run, false, false, time.Time{}, "", 0
 	d.Wake = time.Time{}
 	e.start(d)
+	e.endReleases(r.all)
 	return d
+}
+
+// endReleases drops a release that nobody waits for any more, so that later
+// launches are not paced by it.
+func (e *edit) endReleases(all []standing) {
+	v := e.view()
+	for _, st := range all {
+		if lim := e.l.Limiters[st.id]; lim.Release != nil && len(v.line(st.id)) == 0 {
+			lim.Release = nil
+			e.put(lim)
+		}
+	}
 }
 
 // takeOn writes the claims; the reason is the weightiest of them.
@@ -185,7 +198,7 @@ func (e *edit) claimProbe(lim *lockfile.Limiter, st standing) {
 	if pr.Class == "" {
 		pr.Class = shown(lim.Holds).Class
 	}
-	if e.s.State != lockfile.Waiting && !e.s.Retrying || e.s.State == lockfile.Waiting && e.s.Headless {
+	if e.s.State == lockfile.Suspended || e.s.State == lockfile.Running && !e.s.Retrying || e.s.Headless {
 		pr.Began = now // it is in a turn already, or will be as soon as it runs
 	}
 	lim.Probe = &pr
@@ -241,6 +254,7 @@ func (e *edit) start(d Decision) {
 	}
 	e.s.Since, e.s.Released = now, now
 	e.s.Storm, e.s.Tries, e.s.Early, e.s.Named = false, 0, 0, time.Time{}
+	e.s.Retrying, e.s.RetryAt = false, time.Time{} // an elapsed retry fires at once: its row tells what became of it
 	e.s.Reason, e.s.Until = "", time.Time{}
 	e.event(kind, d.Limiter, d.Reason.Class).Reason = string(d.Reason.Code)
 }

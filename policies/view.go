@@ -226,7 +226,7 @@ func (v view) judge(lim lockfile.Limiter) (verdict, time.Time) {
 		return lost, time.Time{}
 	}
 	if s.Retrying {
-		return v.until(later(s.RetryAt, pr.Since).Add(c.Retrying.Silence), lost)
+		return v.judgeRetrier(pr, s, c)
 	}
 	if pr.Began.IsZero() {
 		return v.until(pr.Since.Add(c.Probe.Start), lost)
@@ -242,6 +242,16 @@ func (v view) judge(lim lockfile.Limiter) (verdict, time.Time) {
 		end, then = answered, passed
 	}
 	return v.until(end, then)
+}
+
+// judgeRetrier: a refusal of its next try would have been shown by then. Where
+// the time of that try is not known, silence says nothing good.
+func (v view) judgeRetrier(pr *lockfile.Probe, s lockfile.Session, c Constants) (verdict, time.Time) {
+	next := later(s.RetryAt, pr.Since)
+	if s.RetryShown && !isMoney(pr.Class) {
+		return v.until(next.Add(c.Probe.Time), passed)
+	}
+	return v.until(next.Add(c.Retrying.Silence), lost)
 }
 
 func (v view) until(end time.Time, then verdict) (verdict, time.Time) {
