@@ -1,0 +1,259 @@
+package detect
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// otherRow is the kind of a row that no [[detect.row]] describes.
+const otherRow = "other"
+
+// line is one row of a page and which definitions it could start or carry on.
+// It is cached: only a row whose text changed is looked at again.
+type line struct {
+	text   string
+	blank  bool
+	start  uint64 // definitions whose start fits
+	more   uint64 // definitions whose more fits
+	stop   uint64 // definitions whose stop fits
+	hot    bool   // holds a word that a rule could want
+	colour colour // how the text is coloured, where that is known
+}
+
+// colour is what the style of a row says about its speaker. Themes differ, so
+// only "the text is in the default colour although its glyph is not" means
+// anything: an agent's error row is never that.
+type colour int
+
+const (
+	colourUnknown colour = iota // plain rows, or a page without colours
+	coloured
+	uncoloured
+)
+
+// block is a run of rows by one speaker.
+type block struct {
+	def    *rowDef // nil: otherRow
+	from   int     // first row of the page
+	to     int     // one past the last
+	prev   string  // kind of the block above, "" at the top of the page
+	gap    bool    // a blank row stands above
+	cut    bool    // a box of which not all is on the page
+	text   string  // rows joined by spaces, the glyph taken off
+	tight  string  // rows joined without spaces, for terminals that wrap inside a word
+	rows   []string
+	colour colour
+}
+
+func (b *block) kind() string {
+	if b.def == nil {
+		return otherRow
+	}
+	return b.def.name
+}
+
+// classify finds the definitions that fit a row.
+func (p *Profile) classify(text string, m Mode, excerpt bool) line {
+	l := line{text: text, blank: strings.TrimSpace(text) == ""}
+	if l.blank {
+		return l
+	}
+	for _, d := range p.rows {
+		if !d.mode.fits(m) || d.excerpt && !excerpt {
+			continue
+		}
+		if d.start.MatchString(text) {
+			l.start |= d.bit
+		}
+		if d.more != nil && d.more.MatchString(text) {
+			l.more |= d.bit
+		}
+		if d.stop != nil && d.stop.MatchString(text) {
+			l.stop |= d.bit
+		}
+	}
+	l.hot = isHot(text, p.hot)
+	return l
+}
+
+// hotWords are the words without which no row of any rule can be. Each is cut
+// so that upper and lower case fit and that a wrap seldom falls inside.
+var hotWords = []string{
+	"imit", "uota", "429", "rror", "redit", "etry", "sage", "verload", "capacity", "econnect",
+	"demand", "llowance", "xhausted", "heads up", "Heads up", "API", "pend", "pgrade", "Insufficient",
+	"ttempt", "switched", "Balance", "限", "重试", "إعادة", "Too ", "hrottl", "load", "uthenticat", "login", "plan", "queue", "perating", "equired", "free trial", "used up",
+}
+
+func isHot(text string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// blocks cuts a page into blocks. A start beats a continuation, the first
+// definition in the file beats later ones.
+func (p *Profile) blocks(page []line, out []block) []block {
+	out = out[:0]
+	open, gap := -1, false
+	prev := ""
+	for i := range page {
+		l := &page[i]
+		if l.blank {
+			gap = true
+			if open >= 0 && out[open].def != nil && out[open].def.gap {
+				continue
+			}
+			if open >= 0 && out[open].def != nil && out[open].def.box {
+				continue
+			}
+			open = -1
+			continue
+		}
+		if open >= 0 && p.carries(&out[open], l, gap) {
+			out[open].to = i + 1
+			if stops := out[open].def != nil && l.stop&out[open].def.bit != 0; stops {
+				open = -1
+			}
+			gap = false
+			continue
+		}
+		if len(out) > 0 {
+			prev = out[len(out)-1].kind()
+		}
+		d := p.starter(l, prev)
+		if d == nil && open >= 0 && out[open].def == nil && !gap {
+			out[open].to = i + 1
+			continue
+		}
+		out = append(out, block{def: d, from: i, to: i + 1, prev: prev, gap: gap})
+		open, gap = len(out)-1, false
+		if d != nil && l.stop&d.bit != 0 {
+			open = -1
+		}
+	}
+	return p.checkBefore(page, out)
+}
+
+// checkBefore looks for another kind for each block that may only stand above
+// certain others and does not: the row above a composer's status line is the
+// composer, the same row elsewhere is a prompt of the past.
+func (p *Profile) checkBefore(page []line, bs []block) []block {
+	for i := len(bs) - 1; i >= 0; i-- {
+		b := &bs[i]
+		next := ""
+		if i+1 < len(bs) {
+			next = bs[i+1].kind()
+		}
+		for b.def != nil && b.def.before != nil && !b.def.before[next] {
+			b.def = p.starterAfter(&page[b.from], b.prev, b.def)
+		}
+		if i+1 < len(bs) {
+			bs[i+1].prev = b.kind()
+		}
+	}
+	return bs
+}
+
+// starterAfter is starter, but only definitions after d count.
+func (p *Profile) starterAfter(l *line, prev string, d *rowDef) *rowDef {
+	rest := *l
+	rest.start &^= d.bit | (d.bit - 1)
+	return p.starter(&rest, prev)
+}
+
+// carries reports whether row l goes on with the open block b.
+func (p *Profile) carries(b *block, l *line, gap bool) bool {
+	d := b.def
+	if d == nil || l.more&d.bit == 0 || (gap && !d.gap && !d.box) {
+		return false
+	}
+	if d.box {
+		return true
+	}
+	s := p.starter(l, d.name)
+	return s == nil || s == d
+}
+
+// starter is the first definition that row l can start, below a block of kind prev.
+func (p *Profile) starter(l *line, prev string) *rowDef {
+	if l.start == 0 {
+		return nil
+	}
+	for _, d := range p.rows {
+		if l.start&d.bit == 0 || d.after != nil && !d.after[prev] || d.notAfter[prev] {
+			continue
+		}
+		return d
+	}
+	return nil
+}
+
+// fill joins the rows of a block into its text.
+func (b *block) fill(page []line) {
+	rows := make([]string, 0, b.to-b.from)
+	for i := b.from; i < b.to; i++ {
+		if page[i].blank {
+			continue
+		}
+		rows = append(rows, page[i].text)
+	}
+	b.rows = rows
+	b.colour = page[b.from].colour
+	if b.def != nil && b.def.box {
+		b.cut = !strings.ContainsAny(rows[0], "╭┌") || !strings.ContainsAny(rows[len(rows)-1], "╰└")
+		b.text = joinRows(unbox(rows), " ")
+		b.tight = b.text
+		return
+	}
+	head := rows[0]
+	if b.def != nil {
+		head = takeGlyph(b.def, head)
+	}
+	parts := append([]string{head}, rows[1:]...)
+	b.text, b.tight = joinRows(parts, " "), joinRows(parts, "")
+}
+
+// takeGlyph removes what start matched, or keeps only its group "text".
+func takeGlyph(d *rowDef, row string) string {
+	loc := d.start.FindStringSubmatchIndex(row)
+	if loc == nil {
+		return row
+	}
+	if g := d.start.SubexpIndex("text"); g > 0 && loc[2*g] >= 0 {
+		return row[loc[2*g]:]
+	}
+	return row[loc[1]:]
+}
+
+// unbox takes the frame off the rows of a box and drops its empty rows.
+func unbox(rows []string) (out []string) {
+	for _, r := range rows {
+		r = strings.Trim(r, " │╭╮╰╯─┌┐└┘├┤|\u00a0")
+		if r != "" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// joinRows undoes a wrap: rows joined by sep, except where the break is one
+// that a terminal makes inside a word: after a slash, and before ":45pm".
+func joinRows(rows []string, sep string) string {
+	var b strings.Builder
+	for i, r := range rows {
+		r = strings.TrimSpace(strings.ReplaceAll(r, "\u00a0", " "))
+		if i > 0 && r != "" && b.Len() > 0 {
+			switch prev, _ := utf8.DecodeLastRuneInString(b.String()); {
+			case prev == '/':
+			case r[0] == ':' && len(r) > 1 && r[1] >= '0' && r[1] <= '9' && prev >= '0' && prev <= '9':
+			default:
+				b.WriteString(sep)
+			}
+		}
+		b.WriteString(r)
+	}
+	return b.String()
+}

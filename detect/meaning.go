@@ -1,0 +1,313 @@
+package detect
+
+import (
+	_ "embed" // providers.toml
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"qshim/detect/finding"
+	"qshim/detect/when"
+)
+
+// providersTOML is what the providers' own sentences mean, whichever agent
+// shows them. A profile's rule decides that a row is the client's error; where
+// it names no class, the first fitting sentence of this table does.
+//
+//go:embed providers.toml
+var providersTOML []byte
+
+// meaning is one [[meaning]]: a provider's sentence.
+type meaning struct {
+	name    string
+	class   finding.Class
+	match   *regexp.Regexp
+	unless  *regexp.Regexp
+	lies    bool // a delay in the same text does not end the block
+	measure finding.Measure
+	scope   finding.Scope
+}
+
+type meaningTable struct {
+	Name     string   `toml:"name"`
+	Class    string   `toml:"class"`
+	Source   string   `toml:"source"`
+	Match    string   `toml:"match"`
+	Unless   string   `toml:"unless"`
+	Lies     bool     `toml:"lies"`
+	Measure  string   `toml:"measure"`
+	Scope    string   `toml:"scope"`
+	Examples []string `toml:"examples"`
+	Not      []string `toml:"not"`
+}
+
+var meanings = sync.OnceValue(func() []meaning {
+	ms, err := parseMeanings(providersTOML)
+	if err != nil {
+		return nil // a test parses the file; with it broken only unknown remains
+	}
+	return ms
+})
+
+// parseMeanings reads providers.toml.
+func parseMeanings(data []byte) ([]meaning, error) {
+	var file struct {
+		Meaning []meaningTable `toml:"meaning"`
+	}
+	md, err := toml.Decode(string(data), &file)
+	if err != nil {
+		return nil, tomlError("providers.toml", err)
+	}
+	if u := md.Undecoded(); len(u) > 0 {
+		return nil, fmt.Errorf("providers.toml: unknown key %q", u[0].String())
+	}
+	out := make([]meaning, 0, len(file.Meaning))
+	for i, t := range file.Meaning {
+		c := &compiler{file: "providers.toml", data: data, table: "meaning", index: i}
+		m := meaning{
+			name: t.Name, class: c.class("class", t.Class), match: c.re("match", t.Match), unless: c.re("unless", t.Unless),
+			lies: t.Lies, measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope),
+		}
+		if m.match == nil || t.Source == "" {
+			c.fail("name", "a [[meaning]] wants name, class, source and match")
+		}
+		if c.err != nil {
+			return nil, c.err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// meant is the first sentence that a text contains.
+func meant(text string) (meaning, bool) {
+	for _, m := range meanings() {
+		if m.match.MatchString(text) && (m.unless == nil || !m.unless.MatchString(text)) {
+			return m, true
+		}
+	}
+	return meaning{}, false
+}
+
+// reading is a row or record on its way to a finding.
+type reading struct {
+	text      string // what the client says, wraps undone
+	head      string // text with the status code before it
+	rows      string // the same with its row breaks, for times cut by a wrap
+	cause     string // for retrying: the part that tells why; empty: text
+	class     finding.Class
+	otherwise finding.Class
+	measure   finding.Measure
+	scope     finding.Scope
+	within    time.Duration
+	noReset   bool
+	delay     time.Duration // the client's own next try, where the rule found it
+	now       time.Time
+	zone      *time.Location
+}
+
+// finding turns a reading into a finding without rule, rows and confidence; ok
+// is false where the text is about something else.
+func (r *reading) finding() (f finding.Finding, ok bool) {
+	head := r.head
+	if head == "" {
+		head = r.text
+	}
+	f = finding.Finding{At: r.now, Class: r.class, Measure: r.measure, Scope: r.scope}
+	about := head
+	if r.class == finding.Retrying && r.cause != "" {
+		about = r.cause
+	}
+	m, known := meant(about)
+	switch {
+	case r.class == finding.Retrying:
+		f.Cause = finding.Unknown
+		if known && m.class.IsLimit() {
+			f.Cause = m.class
+		}
+	case r.class == "":
+		f.Class = r.otherwise
+		if known {
+			f.Class = m.class
+		}
+		if f.Class == "" || f.Class == classNone {
+			return f, false
+		}
+	case r.class == classNone:
+		return f, false
+	}
+	sure := known && (m.class == f.Class || m.class == f.Cause)
+	fill(&f, about, m, sure)
+	r.times(&f, sure && m.lies)
+	return f, true
+}
+
+// fill adds what ran out, of whom and of which model.
+func fill(f *finding.Finding, text string, m meaning, sure bool) {
+	if f.Class == finding.Auth {
+		f.ErrorCode = errorCode(text)
+		return
+	}
+	if f.Measure == "" && sure {
+		f.Measure = m.measure
+	}
+	if f.Measure == "" || sure && m.measure == "" {
+		if q := measureOf(text, f.Class); q != "" {
+			f.Measure = q
+		}
+	}
+	if f.Scope == "" && sure {
+		f.Scope = m.scope
+	}
+	if f.Model = modelOf(text); f.Model != "" && f.Scope == "" && modelLimit.MatchString(text) {
+		f.Scope = finding.Model
+	}
+	if f.Scope == "" {
+		f.Scope = finding.Account
+		if f.Class == finding.Overload || f.Cause == finding.Overload {
+			f.Scope = finding.Source
+		}
+	}
+	f.Project = projectOf(text)
+	f.ErrorCode = errorCode(text)
+}
+
+// times reads reset and delay. A retry's reset is only what the server said;
+// its delay is the client's own.
+func (r *reading) times(f *finding.Finding, lies bool) {
+	if f.Class == finding.Warning || f.Class == finding.Auth {
+		return
+	}
+	text := r.rows
+	if text == "" {
+		text = r.text
+	}
+	within := r.within
+	if within == 0 {
+		within = windowOf(r.text)
+	}
+	t, ok := when.Parse(text, r.now, r.zone, within)
+	if ok && t.HasAfter {
+		f.RetryAfter = t.After
+	}
+	if r.delay > 0 {
+		f.RetryAfter = r.delay
+	}
+	if !ok || lies || r.noReset || t.Retry {
+		return
+	}
+	if f.Class == finding.Retrying && r.cause != "" {
+		// Only what the server said: not the client's own countdown.
+		if t, ok = when.Parse(r.cause, r.now, r.zone, within); !ok || t.Retry {
+			return
+		}
+	}
+	f.Reset, f.ResetSource, f.Precision = t.At, t.Source, t.Precision
+}
+
+var (
+	codePat    = regexp.MustCompile(`\b(?:error|status|code|rejected|failed|API Error)\W{0,12}(4\d\d|5\d\d)\b|^(?:\W|Error|ERROR)*(4\d\d|5\d\d)\b`)
+	typePat    = regexp.MustCompile(`"(?:code|type|status|reason|error_code)": ?"([A-Za-z_]*(?:limit|quota|exhausted|EXHAUSTED|overload|balance|credit|capacity|CAPACITY|QUOTA|LIMIT)\w*)"`)
+	projectPat = regexp.MustCompile("(?:in organization `?|for organization `?|org: |project_number:|projects/)(org-[\\w-]+|[\\w-]{6,})")
+	modelPat   = regexp.MustCompile("(?:for |model:? ?|model: |reach |from |in )`?\"?((?:gpt|o\\d|gemini|claude|llama|qwen|kimi|glm|grok|deepseek|mistral|codex)[\\w./-]*\\d[\\w.-]*)")
+	familyPat  = regexp.MustCompile(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
+	modelLimit = regexp.MustCompile(`(?i)PerModel|on this model|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|model: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
+)
+
+func errorCode(text string) string {
+	if m := typePat.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return first(codePat.FindStringSubmatch(text))
+}
+
+func projectOf(text string) string { return first(projectPat.FindStringSubmatch(text)) }
+
+func modelOf(text string) string {
+	if s := first(familyPat.FindStringSubmatch(text)); s != "" {
+		return strings.ToLower(strings.TrimSuffix(s, "."))
+	}
+	return strings.TrimRight(first(modelPat.FindStringSubmatch(text)), ".,")
+}
+
+// first is the first group that took part in a match.
+func first(m []string) string {
+	for _, s := range m[min(1, len(m)):] {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+var (
+	inTokens  = regexp.MustCompile(`(?i)input[ _]?tokens`)
+	outTokens = regexp.MustCompile(`(?i)output[ _]?tokens`)
+	tokens    = regexp.MustCompile(`(?i)\btokens\b|\bTP[MD]\b`)
+	requests  = regexp.MustCompile(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_ ]requests|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests`)
+	parallel  = regexp.MustCompile(`(?i)concurren`)
+)
+
+// measureOf is what ran out by the words of a text.
+func measureOf(text string, c finding.Class) finding.Measure {
+	switch c {
+	case finding.Window:
+		return finding.Usage
+	case finding.Credit:
+		return finding.Credits
+	case finding.Spend:
+		return finding.Spending
+	case finding.Warning:
+		return finding.Usage
+	case finding.Overload:
+		return ""
+	}
+	switch {
+	case inTokens.MatchString(text):
+		return finding.InputTokens
+	case outTokens.MatchString(text):
+		return finding.OutputTokens
+	case parallel.MatchString(text):
+		return finding.Concurrency
+	case tokens.MatchString(text):
+		return finding.Tokens
+	case requests.MatchString(text):
+		return finding.Requests
+	}
+	return ""
+}
+
+var windows = []struct {
+	pat    *regexp.Regexp
+	within time.Duration
+}{
+	{regexp.MustCompile(`(?i)\b5[- ]?h(?:our)?s?\b|session limit|five[_ ]hour`), 5 * time.Hour},
+	{regexp.MustCompile(`(?i)weekly|\bweek\b|seven[_ ]day|7[- ]day|(?:opus|sonnet|fable|haiku|mythos) limit`), 7 * 24 * time.Hour},
+	{regexp.MustCompile(`(?i)per[- ]?day|daily|\bTPD\b|\bRPD\b`), 24 * time.Hour},
+	{regexp.MustCompile(`(?i)monthly|billing cycle|\bmonth\b`), 32 * 24 * time.Hour},
+}
+
+// windowOf is the longest wait that the named window allows, 0 when none is
+// named. Claude's model limits are weekly.
+func windowOf(text string) time.Duration {
+	for _, w := range windows {
+		if w.pat.MatchString(text) {
+			return w.within
+		}
+	}
+	return 0
+}
+
+// modelOfWindow is the family in a window's name ("seven_day_opus").
+func modelOfWindow(window string) string {
+	for _, f := range []string{"opus", "sonnet", "haiku", "fable", "mythos"} {
+		if strings.Contains(window, f) {
+			return f
+		}
+	}
+	return ""
+}

@@ -1,0 +1,408 @@
+package detect
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"qshim/detect/finding"
+)
+
+// Profile is the [detect] table of one agent, compiled: how the agent draws
+// its rows, and which of its own rows and records mean what. It is immutable
+// and safe for use by several watchers.
+type Profile struct {
+	// Name is the agent's name as the file says it.
+	Name string
+
+	act   activity
+	rows  []*rowDef
+	rules []*rule
+	jsons []*jsonRule
+	hot   []string // literals: a row without any of them can fit no rule
+}
+
+// Mode says which of a profile's rules apply.
+type Mode int
+
+// The modes. Both is for explain without --mode: the input may be either.
+const (
+	TUI Mode = iota
+	Headless
+	Both
+	logText // text lines of the agent's own log
+)
+
+// fits reports whether something declared for mode m applies in mode n. What
+// is declared for both is not meant for logs.
+func (m Mode) fits(n Mode) bool {
+	if m == logText || n == logText {
+		return m == n
+	}
+	return m == Both || n == Both || m == n
+}
+
+// activity is how a profile shows that it works, waits or failed, apart from
+// its rows.
+type activity struct {
+	titleBusy, titleIdle *regexp.Regexp
+	busyRow              *regexp.Regexp
+	hint                 *regexp.Regexp
+	osc                  bool
+}
+
+// speaker is who draws a row.
+type speaker int
+
+const (
+	byFrame speaker = iota // composer, rules, footers: says nothing by itself
+	byAgent                // the client's own words: only these can make a finding
+	byModel                // the model's speech
+	byTool                 // what a tool printed, diffs, file contents
+	byUser                 // the user's prompt
+)
+
+var speakers = map[string]speaker{
+	"frame": byFrame, "agent": byAgent, "model": byModel, "tool": byTool, "user": byUser,
+}
+
+// rowDef is one [[detect.row]]: how one kind of block looks.
+type rowDef struct {
+	name        string
+	who         speaker
+	mode        Mode
+	start, more *regexp.Regexp
+	stop        *regexp.Regexp // a row that ends the block and is not part of it
+	gap         bool           // blank rows do not end it
+	box         bool           // drawn inside │ │
+	cancels     bool           // what stands above it is over
+	after       map[string]bool
+	notAfter    map[string]bool
+	before      map[string]bool // what may stand below; otherwise a later definition is asked
+	excerpt     bool            // only in plain rows, which may begin anywhere
+	bit         uint64
+}
+
+// rule is one [[detect.rule]]: an own row and what it means.
+type rule struct {
+	name      string
+	class     finding.Class // empty: the providers' sentences decide
+	otherwise finding.Class // class when no sentence is known
+	rows      map[string]bool
+	mode      Mode
+	match     *regexp.Regexp
+	also      []*regexp.Regexp
+	unless    []*regexp.Regexp
+	needs     string
+	reset     string // "", "no"
+	within    time.Duration
+	measure   finding.Measure
+	scope     finding.Scope
+	companion bool
+	each      bool // every row is a new try, also when it reads the same
+	examples  []string
+	not       []string
+}
+
+type detectTable struct {
+	Activity activityTable `toml:"activity"`
+	Row      []rowTable    `toml:"row"`
+	Rule     []ruleTable   `toml:"rule"`
+	JSON     []jsonTable   `toml:"json"`
+}
+
+type activityTable struct {
+	TitleBusy string `toml:"title_busy"`
+	TitleIdle string `toml:"title_idle"`
+	BusyRow   string `toml:"busy_row"`
+	Hint      string `toml:"hint"`
+	OSC7501   bool   `toml:"osc7501"`
+}
+
+type rowTable struct {
+	Name     string   `toml:"name"`
+	Speaker  string   `toml:"speaker"`
+	Mode     string   `toml:"mode"`
+	Start    string   `toml:"start"`
+	More     string   `toml:"more"`
+	Stop     string   `toml:"stop"`
+	Gap      bool     `toml:"gap"`
+	Box      bool     `toml:"box"`
+	Cancels  *bool    `toml:"cancels"`
+	After    []string `toml:"after"`
+	NotAfter []string `toml:"not_after"`
+	Before   []string `toml:"before"`
+	Excerpt  bool     `toml:"excerpt"`
+}
+
+type ruleTable struct {
+	Name      string   `toml:"name"`
+	Class     string   `toml:"class"`
+	Otherwise string   `toml:"otherwise"`
+	Source    string   `toml:"source"`
+	Rows      []string `toml:"rows"`
+	Mode      string   `toml:"mode"`
+	Match     string   `toml:"match"`
+	Also      []string `toml:"also"`
+	Unless    []string `toml:"unless"`
+	Needs     string   `toml:"needs"`
+	Reset     string   `toml:"reset"`
+	Within    string   `toml:"within"`
+	Measure   string   `toml:"measure"`
+	Scope     string   `toml:"scope"`
+	Companion bool     `toml:"companion"`
+	Each      bool     `toml:"each"`
+	Examples  []string `toml:"examples"`
+	Not       []string `toml:"not"`
+}
+
+// ParseProfile reads the [detect] table of an agent's TOML file; name is the
+// file's name for errors. It is strict about that table and blind to the rest.
+// An error names line and column and says what to do.
+func ParseProfile(name string, data []byte) (*Profile, error) {
+	var file struct {
+		Name   string      `toml:"name"`
+		Detect detectTable `toml:"detect"`
+	}
+	md, err := toml.Decode(string(data), &file)
+	if err != nil {
+		return nil, tomlError(name, err)
+	}
+	for _, k := range md.Undecoded() {
+		if len(k) > 1 && k[0] == "detect" {
+			line, col := locate(data, k[:len(k)-1].String(), -1, k[len(k)-1])
+			return nil, fmt.Errorf("%s:%d:%d: unknown key %q: remove it, or see CONTRIBUTING for the keys of [detect]", name, line, col, k[len(k)-1])
+		}
+	}
+	if file.Name == "" {
+		file.Name = strings.TrimSuffix(name, ".toml")
+	}
+	c := &compiler{file: name, data: data, p: &Profile{Name: file.Name}}
+	c.compile(&file.Detect)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.p, nil
+}
+
+// tomlError gives a syntax error the form file:line:col.
+func tomlError(name string, err error) error {
+	pe, ok := err.(toml.ParseError)
+	if !ok {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return fmt.Errorf("%s:%d:%d: %s: correct the TOML there", name, pe.Position.Line, max(1, pe.Position.Col), pe.Message)
+}
+
+// compiler turns the tables into a Profile and keeps the first error.
+type compiler struct {
+	file string
+	data []byte
+	p    *Profile
+	err  error
+
+	table string // where we are, for errors
+	index int
+}
+
+func (c *compiler) fail(key, format string, args ...any) {
+	if c.err != nil {
+		return
+	}
+	line, col := locate(c.data, c.table, c.index, key)
+	c.err = fmt.Errorf("%s:%d:%d: %s: %s", c.file, line, col, key, fmt.Sprintf(format, args...))
+}
+
+func (c *compiler) compile(t *detectTable) {
+	c.table, c.index = "detect.activity", -1
+	c.p.act = activity{
+		titleBusy: c.re("title_busy", t.Activity.TitleBusy),
+		titleIdle: c.re("title_idle", t.Activity.TitleIdle),
+		busyRow:   c.re("busy_row", t.Activity.BusyRow),
+		hint:      c.re("hint", t.Activity.Hint),
+		osc:       t.Activity.OSC7501,
+	}
+	if len(t.Row) > 60 {
+		c.fail("row", "more than 60 [[detect.row]] tables: merge some")
+	}
+	for i := range t.Row {
+		c.table, c.index = "detect.row", i
+		c.row(&t.Row[i])
+	}
+	for i := range t.Rule {
+		c.table, c.index = "detect.rule", i
+		c.rule(&t.Rule[i])
+	}
+	for i := range t.JSON {
+		c.table, c.index = "detect.json", i
+		c.json(&t.JSON[i])
+	}
+	c.p.hot = hotWords
+}
+
+// re compiles one pattern; an empty one is nil.
+func (c *compiler) re(key, pat string) *regexp.Regexp {
+	if pat == "" {
+		return nil
+	}
+	r, err := regexp.Compile(pat)
+	if err != nil {
+		c.fail(key, "%v: correct the regular expression (Go's RE2 syntax, in single quotes)", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil
+	}
+	return r
+}
+
+func (c *compiler) res(key string, pats []string) (out []*regexp.Regexp) {
+	for _, p := range pats {
+		if r := c.re(key, p); r != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (c *compiler) mode(s string) Mode {
+	switch s {
+	case "":
+		return Both
+	case "tui":
+		return TUI
+	case "headless":
+		return Headless
+	case "log":
+		return logText
+	}
+	c.fail("mode", "%q is no mode: write \"tui\", \"headless\", \"log\", or leave it out for the first two", s)
+	return Both
+}
+
+func (c *compiler) row(t *rowTable) {
+	who, ok := speakers[t.Speaker]
+	switch {
+	case t.Name == "":
+		c.fail("name", "missing: give the row a name that rules can use")
+	case !ok:
+		c.fail("speaker", "%q is no speaker: write agent, model, tool, user or frame", t.Speaker)
+	case t.Start == "":
+		c.fail("start", "missing: write the pattern of the block's first row")
+	}
+	d := &rowDef{
+		name: t.Name, who: who, mode: c.mode(t.Mode), gap: t.Gap, box: t.Box,
+		start: c.re("start", t.Start), more: c.re("more", t.More), stop: c.re("stop", t.Stop),
+		after: set(t.After), notAfter: set(t.NotAfter), before: set(t.Before), excerpt: t.Excerpt,
+		bit: 1 << uint(len(c.p.rows)),
+	}
+	d.cancels = who == byModel || who == byTool || who == byUser
+	if t.Cancels != nil {
+		d.cancels = *t.Cancels
+	}
+	c.p.rows = append(c.p.rows, d)
+}
+
+var classes = map[string]finding.Class{
+	"rate": finding.Rate, "overload": finding.Overload, "window": finding.Window, "daily": finding.Daily,
+	"credit": finding.Credit, "spend": finding.Spend, "retrying": finding.Retrying, "warning": finding.Warning,
+	"auth": finding.Auth, "none": classNone, "": "",
+}
+
+// classNone marks an own row that is about something else: it makes no
+// finding, and no later rule looks at the row.
+const classNone finding.Class = "none"
+
+func (c *compiler) class(key, s string) finding.Class {
+	cl, ok := classes[s]
+	if !ok {
+		c.fail(key, "%q is no class: write rate, overload, window, daily, credit, spend, retrying, warning, auth, none or leave it out to let the provider's sentence decide", s)
+	}
+	return cl
+}
+
+var needs = map[string]bool{"": true, "banner": true, "osc-error": true, "idle": true, "exit": true, "live": true, "second": true}
+
+func (c *compiler) rule(t *ruleTable) {
+	switch {
+	case t.Name == "":
+		c.fail("name", "missing: give the rule a name")
+	case t.Match == "":
+		c.fail("match", "missing: write the pattern of the row's text")
+	case t.Source == "":
+		c.fail("source", "missing: write \"measured VERSION\", \"program text VERSION\", \"documented\" or the report it comes from")
+	case len(t.Rows) == 0:
+		c.fail("rows", "missing: name the kinds of row that can carry it")
+	case !needs[t.Needs]:
+		c.fail("needs", "%q is no second sign: write banner, osc-error, idle, exit, second, live or leave it out", t.Needs)
+	case t.Reset != "" && t.Reset != "no":
+		c.fail("reset", "%q: write \"no\" where the stated time is no end of the block, or leave it out", t.Reset)
+	}
+	for _, n := range t.Rows {
+		if !c.hasRow(n) {
+			c.fail("rows", "%q is no [[detect.row]] of this file", n)
+		}
+	}
+	r := &rule{
+		name: t.Name, class: c.class("class", t.Class), otherwise: c.class("otherwise", t.Otherwise),
+		rows: set(t.Rows), mode: c.mode(t.Mode),
+		match: c.re("match", t.Match), also: c.res("also", t.Also), unless: c.res("unless", t.Unless),
+		needs: t.Needs, reset: t.Reset,
+		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope),
+		companion: t.Companion, each: t.Each, examples: t.Examples, not: t.Not,
+	}
+	if t.Within != "" {
+		d, err := time.ParseDuration(t.Within)
+		if err != nil {
+			c.fail("within", "%v: write a duration such as \"5h\"", err)
+		}
+		r.within = d
+	}
+	c.p.rules = append(c.p.rules, r)
+}
+
+func (c *compiler) hasRow(name string) bool {
+	for _, d := range c.p.rows {
+		if d.name == name {
+			return true
+		}
+	}
+	return name == otherRow
+}
+
+func set(names []string) map[string]bool {
+	if len(names) == 0 {
+		return nil
+	}
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// locate finds key in the index-th [[table]] (or the only [table], index -1)
+// of TOML text, as line and column from 1. Without such a key it is the table's
+// own line, without the table the first line: always a place to look at.
+func locate(data []byte, table string, index int, key string) (line, col int) {
+	line, col = 1, 1
+	in, seen := false, -1
+	for i, l := range strings.Split(string(data), "\n") {
+		s := strings.TrimSpace(l)
+		if strings.HasPrefix(s, "[") && !strings.Contains(s, "=") {
+			name := strings.Trim(strings.SplitN(s, "#", 2)[0], "[] \t\r")
+			in = false
+			if name == table {
+				seen++
+				if in = index < 0 || seen == index; in && line == 1 {
+					line = i + 1
+				}
+			}
+			continue
+		}
+		if in && (s == key || strings.HasPrefix(s, key+" ") || strings.HasPrefix(s, key+"=")) {
+			return i + 1, strings.Index(l, key) + 1
+		}
+	}
+	return line, col
+}

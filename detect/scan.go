@@ -1,0 +1,368 @@
+package detect
+
+import (
+	"strings"
+	"time"
+
+	"qshim/detect/finding"
+	"qshim/detect/screen"
+)
+
+// pending is an own row that waits to settle and for its second sign.
+type pending struct {
+	rule   *rule
+	f      finding.Finding
+	key    string
+	prev   string
+	colour colour
+	first  time.Time // when the row was first seen: times are read against it
+	still  time.Time // since when its text is unchanged
+	turn   int
+	kind   string // of the block
+	seen   bool   // on the page at the last look
+	weak   bool   // reported as weak already
+}
+
+// due is when the row must be looked at again, zero if only news can decide.
+func (p *pending) due(w *Watcher, now time.Time) time.Time {
+	if d := p.still.Add(settle); d.After(now) {
+		return d
+	}
+	if p.weak || w.sig.activity == Busy && p.rule.needs != "" && p.rule.needs != "osc-error" {
+		return time.Time{}
+	}
+	d := p.first.Add(signTime)
+	if t := w.sig.idleAt.Add(signTime); t.After(d) {
+		d = t
+	}
+	if d.After(now) {
+		return d
+	}
+	return time.Time{}
+}
+
+// scan looks at the screen if something changed. Rows without a word that any
+// rule wants are looked at 25 times a second at most.
+func (w *Watcher) scan(now time.Time, force bool) {
+	if w.o.Mode == Headless {
+		return
+	}
+	changed, hot := w.refresh()
+	if changed && w.dirty.IsZero() {
+		w.dirty = now
+	}
+	if !force && !changed && len(w.screenDesk.wait) == 0 {
+		return
+	}
+	if w.s.Synchronised() && !force && now.Sub(w.looked) < settleMost {
+		w.dirty = now
+		return // the frame is not whole yet
+	}
+	if !force && !hot && len(w.screenDesk.wait) == 0 && now.Sub(w.looked) < lull {
+		return
+	}
+	w.dirty, w.looked = time.Time{}, now
+	w.look(now)
+}
+
+// refresh brings the cached rows up to date.
+func (w *Watcher) refresh() (changed, hot bool) {
+	_, rows := w.s.Size()
+	if len(w.cache) != rows {
+		w.cache = make([]cached, rows)
+	}
+	for y := range w.cache {
+		c := &w.cache[y]
+		v := w.s.RowVersion(y)
+		if c.ok && c.version == v {
+			continue
+		}
+		c.version, c.ok = v, true
+		text := w.s.Row(y)
+		if c.l.text == text && (text != "" || c.l.blank) {
+			continue
+		}
+		c.l = w.p.classify(text, w.screenMode(), false)
+		if c.l.hot {
+			c.l.colour = colourOf(w.s.Line(y))
+			hot = true
+		}
+		changed = true
+	}
+	if rs := w.rescroll(); rs {
+		changed, hot = true, true
+	}
+	return changed, hot
+}
+
+// rescroll takes the rows that left the top since the last look.
+func (w *Watcher) rescroll() bool {
+	total := w.s.ScrolledTotal()
+	if total == w.total {
+		return false
+	}
+	rows, total := w.s.Scrolled()
+	fresh := min(uint64(len(rows)), total-min(total, w.total))
+	if total < w.total {
+		fresh, w.scrolls = uint64(len(rows)), w.scrolls[:0]
+	}
+	w.total = total
+	hot := false
+	for _, r := range rows[len(rows)-int(fresh):] {
+		l := w.p.classify(r.String(), w.screenMode(), false)
+		if l.hot {
+			l.colour = colourOf(r)
+			hot = true
+		}
+		w.scrolls = append(w.scrolls, l)
+	}
+	if n := len(w.scrolls); n > maxScrolled {
+		w.scrolls = append(w.scrolls[:0], w.scrolls[n-maxScrolled:]...)
+	}
+	return hot
+}
+
+// colourOf says whether a row's words are in the default colour although its
+// glyph is coloured.
+func colourOf(l screen.Line) colour {
+	n := l.Len()
+	glyph, body, letters := false, false, 0
+	for x := 0; x < n && letters < 12; x++ {
+		c := l.Cell(x)
+		if c.Width == 0 || c.Blank() || c.Rune == '\u00a0' {
+			continue
+		}
+		on := !c.Style.Fg.Default()
+		if letters == 0 && c.Rune > 0x2000 {
+			glyph = glyph || on
+			continue
+		}
+		letters++
+		body = body || on
+	}
+	switch {
+	case body:
+		return coloured
+	case glyph:
+		return uncoloured
+	}
+	return colourUnknown
+}
+
+// page is the scrolled rows followed by the screen.
+func (w *Watcher) page() []line {
+	w.lines = append(w.lines[:0], w.scrolls...)
+	if w.s.Alt() {
+		w.lines = w.lines[:0]
+	}
+	for i := range w.cache {
+		w.lines = append(w.lines, w.cache[i].l)
+	}
+	return w.lines
+}
+
+// look reads the page: who speaks, what the rules take, what is new.
+func (w *Watcher) look(now time.Time) {
+	page := w.page()
+	w.blocks = w.p.blocks(page, w.blocks)
+	w.surroundings(now, page)
+	lenient := w.o.Lenient && !w.sig.titlesOrOSC()
+	cs := w.p.candidates(w.blocks, page, w.screenMode(), lenient, now, w.o.Zone)
+	w.retryGone(cs)
+	w.weigh(now, &w.screenDesk, cs)
+}
+
+// surroundings reads composer, dialog, hint and footer off the blocks.
+func (w *Watcher) surroundings(now time.Time, page []line) {
+	s := &w.sig
+	s.composerEmpty, s.dialog, s.hint, s.footer, s.done = false, false, false, false, false
+	answer := false
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		if b.def == nil {
+			continue
+		}
+		switch b.def.name {
+		case "composer":
+			b.fill(page)
+			text := strings.TrimSpace(b.text)
+			s.hint = w.p.act.hint != nil && w.p.act.hint.MatchString(text)
+			s.composerEmpty = text == "" || s.hint || placeholder(text)
+		case "dialog":
+			s.dialog = true
+		case "limit-dialog":
+			s.dialog, s.footer = true, true
+		case "limit-footer":
+			s.footer = true
+		case "prompt":
+			answer = false
+		case "busy":
+			if !s.titlesOrOSC() && s.activity != Busy {
+				w.setActivity(now, Busy)
+			}
+		}
+		if b.def.who == byModel {
+			answer = true
+		}
+	}
+	if answer && s.activity == Busy {
+		w.answer = true
+	}
+}
+
+// placeholder reports whether a composer's text is the agent's own grey hint.
+func placeholder(text string) bool {
+	for _, p := range []string{"Ask Codex to do anything", "Type your message", "Try \""} {
+		if strings.HasPrefix(text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// desk holds what one source (the screen, a pipe, the log) has on the table.
+type desk struct {
+	wait  []*pending
+	fresh map[string]bool // own rows standing at the last look, already dealt with
+}
+
+// weigh decides which candidates are new and agreed upon.
+func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
+	for _, p := range d.wait {
+		p.seen = false
+	}
+	standing := make(map[string]bool, len(cs))
+	limit := false
+	for i := range cs {
+		limit = limit || !cs[i].past && cs[i].f.Class.IsLimit()
+	}
+	for i := range cs {
+		c := &cs[i]
+		switch {
+		case c.past, c.f.Class == finding.Warning && limit:
+		case d.fresh[c.key], w.history():
+			standing[c.key] = true // known, or painted before anything was asked
+		default:
+			w.pend(now, d, c)
+		}
+	}
+	d.fresh = standing
+	w.settleAll(now, d)
+}
+
+// history reports whether what is on the screen was there before this session
+// asked anything: a resumed session paints its old banners.
+func (w *Watcher) history() bool {
+	if w.turn > 0 {
+		return false
+	}
+	return !w.o.Lenient || w.sig.keys || w.sig.titlesOrOSC()
+}
+
+// pend notes a candidate, or its new text.
+func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
+	for _, p := range d.wait {
+		if p.rule != c.rule || p.turn != w.turn {
+			continue
+		}
+		p.seen = true
+		if p.key != c.key {
+			at := p.f.At
+			p.key, p.still, p.f = c.key, now, c.f
+			if c.f.Class != finding.Retrying {
+				p.f.At = at
+			}
+		}
+		p.prev, p.colour, p.kind = c.block.prev, c.block.colour, c.block.kind()
+		return
+	}
+	d.wait = append(d.wait, &pending{
+		rule: c.rule, f: c.f, key: c.key, prev: c.block.prev, colour: c.block.colour, kind: c.block.kind(),
+		first: now, still: now, turn: w.turn, seen: true,
+	})
+}
+
+// settleAll reports what has settled and is agreed upon and forgets what went.
+func (w *Watcher) settleAll(now time.Time, d *desk) {
+	keep := d.wait[:0]
+	for _, p := range d.wait {
+		if p.seen && !w.resolve(now, d, p) {
+			keep = append(keep, p)
+		}
+	}
+	d.wait = keep
+}
+
+// resolve reports one pending row if it can; true when it is dealt with.
+func (w *Watcher) resolve(now time.Time, d *desk, p *pending) bool {
+	if now.Sub(p.still) < settle && now.Sub(p.first) < settleMost && !w.exited {
+		return false
+	}
+	switch w.judge(p, now) {
+	case agrees:
+		p.f.Confidence = w.confidence(p)
+		w.report(p.f, p.warnKey(), p.rule.each)
+		d.fresh[p.key] = true
+		return true
+	case disagrees:
+		d.fresh[p.key] = true
+		return true
+	}
+	if w.stuck(p, now) && !p.weak {
+		p.weak = true
+		f := p.f
+		f.Confidence = finding.Weak
+		w.report(f, p.warnKey(), false)
+	}
+	return false
+}
+
+// stuck reports whether a row's second sign is overdue: then it is said weakly.
+func (w *Watcher) stuck(p *pending, now time.Time) bool {
+	return p.due(w, now).IsZero() && w.sig.activity != Busy && p.rule.needs != "exit"
+}
+
+// warnKey is the rule and its words without figures.
+func (p *pending) warnKey() string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, p.key)
+}
+
+// confidence of an agreed row: OSC 7501 is structured, everything else on a
+// screen is at most strong, and nothing is where bytes were lost.
+func (w *Watcher) confidence(p *pending) finding.Confidence {
+	switch {
+	case !w.s.Trusted():
+		return finding.Weak
+	case p.rule.needs == "osc-error" && w.sig.osc == "error":
+		return finding.Certain
+	case p.rule.needs == "exit" && !w.o.Lenient && !w.exited:
+		return finding.Weak
+	}
+	return finding.Strong
+}
+
+// retryGone notes that the retry line has left the page.
+func (w *Watcher) retryGone(cs []candidate) {
+	if !w.retrying || w.sig.activity == Busy && !w.answer {
+		return
+	}
+	for i := range cs {
+		if !cs[i].past && cs[i].f.Class == finding.Retrying {
+			return
+		}
+	}
+	w.endRetry()
+}
+
+// screenMode is which rules the screen is read with.
+func (w *Watcher) screenMode() Mode {
+	if w.o.Mode == Both {
+		return Both
+	}
+	return TUI
+}

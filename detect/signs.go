@@ -1,0 +1,201 @@
+package detect
+
+import (
+	"strings"
+	"time"
+
+	"qshim/detect/finding"
+	"qshim/detect/screen"
+)
+
+// signs are the second sources besides a row: what the title, OSC 7501, the
+// composer, dialogs and the log say.
+type signs struct {
+	activity Activity
+	idleAt   time.Time // last busy -> idle edge
+	began    time.Time // last idle -> busy edge
+	enter    time.Time // last Enter of the user's
+	keys     bool      // the user's keys are known
+
+	osc   string // last OSC 7501 state, "" never seen
+	oscAt time.Time
+
+	titles bool // a title of the profile's was seen
+	hint   bool // the composer shows the placeholder of a failed turn
+	done   bool
+
+	composerEmpty, dialog, footer bool
+
+	logAt    time.Time // last error record of the log
+	logClass finding.Class
+	model    string
+}
+
+// takeEvents reads titles and OSC 7501 states.
+func (w *Watcher) takeEvents(now time.Time) {
+	for _, e := range w.s.TakeEvents() {
+		switch e.Kind {
+		case screen.Title:
+			w.title(now, e.Text)
+		case screen.OSC7501:
+			if w.p.act.osc {
+				w.oscState(now, e.Text)
+			}
+		}
+	}
+}
+
+func (w *Watcher) title(now time.Time, t string) {
+	a := &w.p.act
+	switch {
+	case a.titleBusy != nil && a.titleBusy.MatchString(t):
+		w.sig.titles = true
+		w.setActivity(now, Busy)
+	case a.titleIdle != nil && a.titleIdle.MatchString(t):
+		w.sig.titles = true
+		w.setActivity(now, Idle)
+	}
+}
+
+// oscState takes "state=working:app=codex".
+func (w *Watcher) oscState(now time.Time, text string) {
+	state := ""
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ':' || r == ';' }) {
+		if v, ok := strings.CutPrefix(f, "state="); ok {
+			state = v
+		}
+	}
+	if state == "" || state == "clear" {
+		return
+	}
+	was := w.sig.osc
+	w.sig.osc, w.sig.oscAt = state, now
+	if state == "working" {
+		w.setActivity(now, Busy)
+		return
+	}
+	if state == "done" && was == "working" {
+		w.rep.Success = true
+	}
+	w.setActivity(now, Idle)
+}
+
+// verdict is what the second signs say of a row.
+type verdict int
+
+const (
+	waits verdict = iota
+	agrees
+	disagrees
+)
+
+// judge asks the second signs about a pending row.
+func (w *Watcher) judge(p *pending, now time.Time) verdict {
+	late := now.Sub(p.first) >= signTime
+	if w.o.Mode == Headless && p.rule.needs != "" && p.rule.needs != "live" {
+		// On a pipe a good answer can be any text: that the agent failed is
+		// the second sign.
+		if w.o.Lenient || w.exited {
+			return agrees
+		}
+		return waits
+	}
+	switch p.rule.needs {
+	case "osc-error":
+		return w.judgeOSC(p, late)
+	case "banner":
+		if p.kind == "own-error" {
+			return w.judgeError(p, now, late)
+		}
+		return w.judgeBanner(p, now, late)
+	case "idle":
+		return w.judgeIdle(late)
+	case "exit", "second":
+		if w.o.Lenient || w.exited || w.logAgrees(p) {
+			return agrees
+		}
+		return waits
+	case "live":
+		// A row that is only live while the agent works.
+		if w.sig.activity == Idle && w.sig.titlesOrOSC() {
+			return disagrees
+		}
+		return agrees
+	}
+	return agrees
+}
+
+func (s *signs) titlesOrOSC() bool { return s.titles || s.osc != "" }
+
+// judgeOSC: every failed turn of Codex goes working -> error, everything else
+// does not, and no model text can forge it (measured 0.171.0).
+func (w *Watcher) judgeOSC(p *pending, late bool) verdict {
+	if w.sig.osc == "" {
+		return w.unknown(late)
+	}
+	near := w.sig.oscAt.Sub(p.first).Abs() <= oscReach
+	switch {
+	case w.sig.osc == "error" && near, w.logAgrees(p):
+		return agrees
+	case w.sig.osc == "working", !late:
+		return waits
+	}
+	return disagrees
+}
+
+// judgeError: Claude draws an answer that begins with "API Error:" exactly as
+// its own error. Only the failure's placeholder, the log, or the missing
+// "done" line tell (measured 2.1.332).
+func (w *Watcher) judgeError(p *pending, now time.Time, late bool) verdict {
+	switch {
+	case w.sig.hint, w.logAgrees(p):
+		return agrees
+	case w.sig.activity == Busy:
+		return waits
+	case w.o.HasLog && late && !w.o.Lenient:
+		return disagrees
+	case !w.sig.idleAt.IsZero() && now.Sub(w.sig.idleAt) < signTime:
+		return waits
+	}
+	return w.unknown(late)
+}
+
+// judgeBanner: a ⎿ row of Claude's is its own below the user's prompt; below
+// speech or a tool it could be theirs.
+func (w *Watcher) judgeBanner(p *pending, now time.Time, late bool) verdict {
+	switch {
+	case w.sig.footer, w.sig.dialog, w.sig.hint, w.logAgrees(p):
+		return agrees
+	case p.colour == uncoloured:
+		return disagrees
+	case w.sig.activity == Busy:
+		return waits
+	case p.prev == "prompt" && !w.sig.idleAt.IsZero() && p.first.Sub(w.sig.idleAt).Abs() <= oscReach:
+		return agrees
+	}
+	return w.unknown(late)
+}
+
+// judgeIdle: the row ends a turn, so the agent cannot be busy any more.
+func (w *Watcher) judgeIdle(late bool) verdict {
+	switch {
+	case w.sig.activity == Idle:
+		return agrees
+	case w.sig.activity == Busy:
+		return waits
+	}
+	return w.unknown(late)
+}
+
+// unknown is the verdict where no sign came: in explain the input could not
+// hold one, live the row stays weak.
+func (w *Watcher) unknown(late bool) verdict {
+	if w.o.Lenient && (late || w.o.Mode == Headless) {
+		return agrees
+	}
+	return waits
+}
+
+func (w *Watcher) logAgrees(p *pending) bool {
+	return !w.sig.logAt.IsZero() && w.sig.logAt.Sub(p.first).Abs() <= oscReach
+}

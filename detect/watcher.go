@@ -1,0 +1,357 @@
+// Package detect turns what an agent shows and logs into findings: terminal
+// bytes, pipe lines and log lines in, finding.Finding out. Who is speaking
+// decides, not which words: a profile (policies/agents/*.toml) says how its
+// agent draws its own rows, the model's speech, tool output and the user's
+// prompt, and only the agent's own rows can make a finding. Where a row alone
+// cannot decide, a second sign must agree (signs.go).
+//
+// There is no clock, disk or environment here: now and zone are arguments.
+//
+//	bytes -> screen.Screen -> page of lines -> blocks by speaker -> rules
+//	                                              -> signs, freshness -> Report
+package detect
+
+import (
+	"time"
+
+	"qshim/detect/finding"
+	"qshim/detect/screen"
+)
+
+const (
+	// settle is how long a new row must stand unchanged before it is
+	// believed: a frame can reach us in several reads (a PTY passes 4 KB at
+	// a time) and half a sentence means something else.
+	settle = 12 * time.Millisecond
+	// settleMost bounds settle for a row that goes on changing.
+	settleMost = 200 * time.Millisecond
+	// signTime is how long a row waits for its second sign. Claude's screen,
+	// title and transcript agree within 0.5 s in any order (measured 2.1.332).
+	signTime = time.Second
+	// oscReach is how far an OSC 7501 state may stand from its row: Codex
+	// writes both in one frame (measured 0.171.0), the rest is slack.
+	oscReach = 2 * time.Second
+	// lull is how often a page without hot rows is looked at, for composer
+	// and dialog.
+	lull = 40 * time.Millisecond
+	// maxScrolled is how many rows above the screen are looked at.
+	maxScrolled = 60
+)
+
+// Activity is what the agent is doing by its profile's best sign.
+type Activity int
+
+// The activities.
+const (
+	Unknown Activity = iota // no sign seen
+	Idle                    // composer or dialog
+	Busy                    // a turn is in progress
+)
+
+// Stream names a pipe of a headless agent.
+type Stream int
+
+// The streams.
+const (
+	Stdout Stream = iota
+	Stderr
+
+	onTerminal Stream = 2 // both in one
+)
+
+// Options are what a watcher must know of its session.
+type Options struct {
+	Mode       Mode
+	Cols, Rows int            // terminal size; 0: 80x24
+	Zone       *time.Location // the machine's zone; nil: UTC
+	Started    time.Time      // when the agent was started
+	Lenient    bool           // explain: what the input cannot hold counts as agreeing
+	HasLog     bool           // the agent's log is tailed too, so its silence means something
+}
+
+// Report is what one step brought.
+type Report struct {
+	Findings    []finding.Finding
+	Events      []uint64 // Events[i] names the event of Findings[i]: a second finding of one event is a better reading of it
+	Activity    Activity
+	TurnBegan   bool // a turn began since the last report
+	TurnEnded   bool // a turn ended, well or not
+	Success     bool // a turn, or a request of one, ended well by the profile's own sign
+	AnswerBegun bool // the turn in progress has begun to answer
+	RetryEnded  bool // the client's own retry ended, either way
+
+	ComposerEmpty bool      // the composer is visible and holds no text of the user's
+	Dialog        bool      // a dialog waits for a key: type nothing
+	Model         string    // last model seen, "" unknown
+	Wake          time.Time // call Tick then; zero: nothing pending
+}
+
+// Watcher is one session's detector. It is not safe for concurrent use.
+type Watcher struct {
+	p *Profile
+	o Options
+	s *screen.Screen
+
+	lines   []line // the page: scrolled rows, then the visible ones
+	cache   []cached
+	scrolls []line
+	total   uint64 // rows scrolled off so far
+	blocks  []block
+
+	sig        signs
+	turn       int
+	events     []event
+	nextID     uint64
+	screenDesk desk
+
+	dirty    time.Time // a change that has not been looked at; zero: none
+	looked   time.Time
+	retrying bool
+	answer   bool
+	rep      Report
+
+	pipes  [3]pipe // stdout, stderr, log
+	known  []exhausted
+	exited bool
+}
+
+// cached is a classified visible row.
+type cached struct {
+	version uint64
+	ok      bool
+	l       line
+}
+
+// event is one thing that happened, reported once.
+type event struct {
+	id    uint64
+	turn  int
+	class finding.Class
+	f     finding.Finding
+	key   string
+}
+
+// Watch starts watching one session of the profile's agent.
+func (p *Profile) Watch(o Options) *Watcher {
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	if o.Cols == 0 {
+		o.Cols = 80
+	}
+	if o.Rows == 0 {
+		o.Rows = 24
+	}
+	w := &Watcher{p: p, o: o, s: screen.New(o.Cols, o.Rows)}
+	if o.Mode == Headless {
+		w.turn = 1
+		w.sig.activity = Busy
+	}
+	return w
+}
+
+// Screen is the terminal model that Output feeds.
+func (w *Watcher) Screen() *screen.Screen { return w.s }
+
+// Output takes terminal bytes on their way from the agent to the user. A
+// headless call on a terminal is read line by line, both pipes in one.
+func (w *Watcher) Output(now time.Time, b []byte) Report {
+	_, _ = w.s.Write(b) // never fails
+	if w.o.Mode == Headless {
+		return w.Stream(now, onTerminal, b)
+	}
+	w.takeEvents(now)
+	w.scan(now, false)
+	return w.take(now)
+}
+
+// Resize follows a change of the window size. It brings nothing new: what is
+// painted again was there before.
+func (w *Watcher) Resize(now time.Time, cols, rows int) Report {
+	w.s.Resize(cols, rows)
+	w.cache = w.cache[:0]
+	w.scan(now, true)
+	return w.take(now)
+}
+
+// Resync says that bytes were dropped: until the next full repaint the rows
+// of the screen may be a mixture, so they make weak findings only.
+func (w *Watcher) Resync() {
+	w.s.Lost()
+	w.screenDesk.wait = nil
+}
+
+// Key says that the user's keys reached the agent; enter, that Enter was among
+// them. Before the first Enter or turn nothing on the screen is new.
+func (w *Watcher) Key(now time.Time, enter bool) {
+	w.sig.keys = true
+	if !enter {
+		return
+	}
+	w.sig.enter = now
+	if w.sig.activity == Unknown {
+		w.beginTurn(now)
+	}
+}
+
+// Busy takes what the agent's own status file says.
+func (w *Watcher) Busy(now time.Time, busy bool) Report {
+	a := Idle
+	if busy {
+		a = Busy
+	}
+	w.setActivity(now, a)
+	w.scan(now, true)
+	return w.take(now)
+}
+
+// Tick is called at Report.Wake.
+func (w *Watcher) Tick(now time.Time) Report {
+	w.scan(now, true)
+	w.rereadPipes(now)
+	return w.take(now)
+}
+
+// take hands out the report and starts the next one.
+func (w *Watcher) take(now time.Time) Report {
+	r := w.rep
+	r.Activity = w.sig.activity
+	r.AnswerBegun = w.answer
+	r.ComposerEmpty, r.Dialog = w.sig.composerEmpty, w.sig.dialog
+	r.Model = w.sig.model
+	r.Wake = w.wake(now)
+	w.rep = Report{}
+	return r
+}
+
+// wake is the earliest instant at which time alone changes something.
+func (w *Watcher) wake(now time.Time) time.Time {
+	var t time.Time
+	sooner := func(x time.Time) {
+		if !x.After(now) {
+			x = now.Add(time.Millisecond)
+		}
+		if t.IsZero() || x.Before(t) {
+			t = x
+		}
+	}
+	if !w.dirty.IsZero() {
+		sooner(w.looked.Add(lull))
+	}
+	for _, d := range w.desks() {
+		for _, p := range d.wait {
+			if at := p.due(w, now); !at.IsZero() {
+				sooner(at)
+			}
+		}
+	}
+	return t
+}
+
+func (w *Watcher) desks() [4]*desk {
+	return [4]*desk{&w.screenDesk, &w.pipes[0].desk, &w.pipes[1].desk, &w.pipes[2].desk}
+}
+
+// setActivity notes an edge of the agent's activity.
+func (w *Watcher) setActivity(now time.Time, a Activity) {
+	was := w.sig.activity
+	w.sig.activity = a
+	switch {
+	case a == Busy && was != Busy:
+		w.beginTurn(now)
+	case a == Idle && was == Busy:
+		w.sig.idleAt = now
+		w.rep.TurnEnded = true
+		w.endRetry()
+	}
+}
+
+func (w *Watcher) beginTurn(now time.Time) {
+	w.turn++
+	w.answer = false
+	w.sig.began = now
+	w.rep.TurnBegan = true
+}
+
+func (w *Watcher) endRetry() {
+	if w.retrying {
+		w.retrying = false
+		w.rep.RetryEnded = true
+	}
+}
+
+// report hands out a finding unless its event is known and nothing is better.
+// All limits of one turn are one event, so are its retries, its warnings and
+// its errors of authentication: a redraw or a second row that says the same
+// reports nothing.
+func (w *Watcher) report(f finding.Finding, key string, each bool) {
+	w.refine(&f)
+	for i := range w.events {
+		e := &w.events[i]
+		if e.turn != w.turn || !sameEvent(e.class, f.Class) {
+			continue
+		}
+		if better(&e.f, f) || each {
+			w.emit(e.id, e.f)
+		}
+		return
+	}
+	if f.Class == finding.Warning && w.warnedBefore(key) {
+		return
+	}
+	w.nextID++
+	w.events = append(w.events, event{id: w.nextID, turn: w.turn, class: f.Class, f: f, key: key})
+	if len(w.events) > 64 {
+		w.events = append(w.events[:0], w.events[32:]...)
+	}
+	if f.Class == finding.Retrying {
+		w.retrying = true
+	}
+	w.emit(w.nextID, f)
+}
+
+func (w *Watcher) emit(id uint64, f finding.Finding) {
+	w.rep.Findings = append(w.rep.Findings, f)
+	w.rep.Events = append(w.rep.Events, id)
+}
+
+// warnedBefore: a warning stands for hours; it is news once, and beside a
+// limit it is none. Its key is its words without figures.
+func (w *Watcher) warnedBefore(key string) bool {
+	for _, e := range w.events {
+		if e.class == finding.Warning && e.key == key || e.turn == w.turn && e.class.IsLimit() {
+			return true
+		}
+	}
+	return false
+}
+
+func sameEvent(a, b finding.Class) bool {
+	return a == b || a.IsLimit() && b.IsLimit()
+}
+
+// better improves old by what f says more and reports whether it did. The
+// instant at which a time was first read stays.
+func better(old *finding.Finding, f finding.Finding) bool {
+	changed := false
+	if f.Class == finding.Retrying {
+		if f.Attempt > 0 && f.Attempt != old.Attempt {
+			old.Attempt, old.RetryAfter, old.At, changed = f.Attempt, f.RetryAfter, f.At, true
+			old.Rows = f.Rows
+		}
+		if old.Cause == finding.Unknown && f.Cause != finding.Unknown {
+			old.Cause, old.Rows, old.Rule, old.Measure, old.Scope, changed = f.Cause, f.Rows, f.Rule, f.Measure, f.Scope, true
+		}
+	}
+	if f.ResetSource.Rank() > old.ResetSource.Rank() {
+		old.Reset, old.ResetSource, old.Precision, changed = f.Reset, f.ResetSource, f.Precision, true
+	}
+	if f.Confidence.Rank() > old.Confidence.Rank() {
+		old.Confidence, changed = f.Confidence, true
+		if f.Class != old.Class {
+			// The surer source names the class too.
+			old.Class, old.Rule, old.Rows, old.Measure, old.Scope = f.Class, f.Rule, f.Rows, f.Measure, f.Scope
+		}
+	}
+	return changed
+}
