@@ -61,7 +61,7 @@ func (s Set) Invocation(argv []string) Invocation {
 	inv := Invocation{Profile: generic}
 	for at := 0; at < len(argv); {
 		inv.At = at
-		base := baseName(argv[at])
+		base := BaseName(argv[at])
 		if name := s.byName(argv[at], base); name != "" {
 			inv.Profile = name
 			return inv
@@ -137,7 +137,7 @@ func (s Set) run(inv Invocation, argv []string, at int, r runner) Invocation {
 	if i >= len(argv) || subcommand && !has(r.words, "") {
 		return inv
 	}
-	name := s.byName(argv[i], baseName(argv[i]))
+	name := s.byName(argv[i], BaseName(argv[i]))
 	if name == "" && named != "" {
 		name = s.byPackage(named)
 	}
@@ -183,8 +183,8 @@ func (s Set) byPackage(word string) string {
 // suffixes are what a file name carries beyond the agent's name.
 var suffixes = []string{".js", ".cjs", ".mjs", ".cmd", ".exe"}
 
-// baseName is the last element of a command as typed, without a suffix.
-func baseName(command string) string {
+// BaseName is the last element of a command as typed, without .js and the like.
+func BaseName(command string) string {
 	base := command[strings.LastIndexByte(command, '/')+1:]
 	for _, s := range suffixes {
 		if len(base) > len(s) && strings.HasSuffix(base, s) {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"qshim/lockfile"
+	"qshim/policies/agents"
+)
+
+// The marker that an agent's environment carries, besides the documented
+// adjustments the only thing of ours in it.
+const (
+	envSession = "QSHIM_SESSION" // id of the session that the agent runs in
+	envDepth   = "QSHIM_DEPTH"   // how many qshims are above, 1 for the agent of the first
+)
+
+// maxDepth is how many qshims may stand above one another. Agents that start
+// agents that start agents are three deep; more than eight is a loop that the
+// look at the file did not see.
+const maxDepth = 8
+
+// depth reads the marker; what is no number counts as none.
+func depth(env func(string) string) int {
+	n, err := strconv.Atoi(env(envDepth))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// checkDepth stops a launch that runs in a circle.
+func checkDepth(env func(string) string, command string) error {
+	if depth(env) < maxDepth {
+		return nil
+	}
+	return &launchError{exitNotStarted, command + " leads back to qshim, " + strconv.Itoa(maxDepth) +
+		" times over: start the agent by the path of its own file"}
+}
+
+// parentSession names the session that this launch is nested in: the marked
+// one, if it is alive and its shim is among our ancestors. A tmux server or an
+// editor that was started inside a session passes the marker on to everything
+// it starts, but its own parent is another.
+func parentSession(marker string, l lockfile.Ledger, ancestors []int) string {
+	s, ok := l.Sessions[marker]
+	if marker == "" || !ok || !s.Alive || s.PID <= 1 {
+		return ""
+	}
+	for _, pid := range ancestors {
+		if pid == s.PID {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// ancestorsOf walks up from a process: its parent first. The walk ends at the
+// first that cannot be asked, at process 1, or after 64, which no real tree
+// reaches.
+func ancestorsOf(pid int, parent func(int) (int, error)) []int {
+	var list []int
+	for len(list) < 64 {
+		up, err := parent(pid)
+		if err != nil || up <= 1 || up == pid {
+			break
+		}
+		list = append(list, up)
+		pid = up
+	}
+	return list
+}
+
+// childEnv is the agent's environment: ours, the marker, and what an
+// adjustment sets. session is "" for a call that is no session.
+func childEnv(base []string, session string, above int, set map[string]string) []string {
+	add := map[string]string{envDepth: strconv.Itoa(above + 1)}
+	if session != "" {
+		add[envSession] = session
+	}
+	for k, v := range set {
+		add[k] = v
+	}
+	env := make([]string, 0, len(base)+len(add))
+	for _, kv := range base {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, ours := add[name]; !ours {
+			env = append(env, kv)
+		}
+	}
+	for k, v := range add {
+		env = append(env, k+"="+v)
+	}
+	return env
+}
+
+// agentEnv looks names up as the agent will see them: in base as env(1) in
+// front of the agent changes it.
+func agentEnv(base []string, inv agents.Invocation) func(string) string {
+	vars := map[string]string{}
+	if !inv.Cleared {
+		for _, kv := range base {
+			k, v, _ := strings.Cut(kv, "=")
+			vars[k] = v
+		}
+	}
+	for _, k := range inv.Unset {
+		delete(vars, k)
+	}
+	for _, kv := range inv.Set {
+		k, v, _ := strings.Cut(kv, "=")
+		vars[k] = v
+	}
+	return func(name string) string { return vars[name] }
+}
