@@ -313,12 +313,16 @@ func TestNoSecrets(t *testing.T) {
 	claude := plus(claudeLoggedIn, "/home/u/.claude/settings.json", `{"apiKeyHelper":"echo `+next()+`"}`,
 		"/home/u/.claude/.credentials.json", `{"claudeAiOauth":{"accessToken":"`+next()+`","subscriptionType":"`+next()+`"}}`,
 		"/home/u/.claude.json", `{"oauthAccount":{"accountUuid":"`+next()+`","organizationUuid":"`+next()+`","organizationType":"claude_`+next()+`"}}`)
+	login := plus(claude)
+	delete(login, "/home/u/.claude/settings.json")
+	chat := files{"/home/u/.codex/auth.json": strings.Replace(codex["/home/u/.codex/auth.json"], "{", `{"auth_mode":"chatgpt",`, 1)}
+	google := plus(gemini, "/home/u/.gemini/settings.json", `{"security":{"auth":{"selectedType":"oauth-personal"}}}`)
 	switches := []map[string]string{{}, {"CLAUDE_CODE_USE_BEDROCK": "1"}, {"CLAUDE_CODE_USE_FOUNDRY": "1"}, {"GOOGLE_GENAI_USE_GCA": "true"},
 		{"GOOGLE_GENAI_USE_VERTEXAI": "true"}, {"ANTHROPIC_BASE_URL": "https://u:" + next() + "@h.example/" + next(), "GOOGLE_GEMINI_BASE_URL": "http://" + next() + "@g/" + next()},
 		{"ANTHROPIC_BASE_URL": "::" + next()}}
 	var out strings.Builder
 	for _, agent := range []string{"claude", "codex", "gemini", "generic"} {
-		for _, f := range []files{nil, gemini, codex, claude} {
+		for _, f := range []files{nil, gemini, google, codex, chat, claude, login} {
 			for _, sw := range switches {
 				for only := -1; only < len(envNames); only++ {
 					env := plus(files(sw))
