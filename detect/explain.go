@@ -194,6 +194,9 @@ func newCollector(start time.Time) *collector {
 func (c *collector) add(r Report) {
 	c.wake = r.Wake
 	for i, f := range r.Findings {
+		if f.Confidence == finding.Weak {
+			continue // nobody is touched by it
+		}
 		id := r.Events[i]
 		if e := c.by[id]; e != nil {
 			at := e.Finding.At

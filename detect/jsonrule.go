@@ -277,6 +277,9 @@ func (r *jsonRule) read(d doc, now time.Time, zone *time.Location) (finding.Find
 	if t := d.epoch(r.reset); !t.IsZero() && f.Class.IsLimit() && believable(t, now, windowOf(d.str(r.window)+" "+msg)) {
 		f.Reset, f.ResetSource, f.Precision = t, finding.Epoch, 0
 	}
+	if w := windowOf(strings.ReplaceAll(d.str(r.window), "_", " ")); f.Class == finding.Window && w > 0 {
+		f.Window = w
+	}
 	if f.Model == "" {
 		f.Model = modelOfWindow(d.str(r.window))
 		if f.Model != "" {

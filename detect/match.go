@@ -13,25 +13,26 @@ import (
 
 // candidate is a block that a rule took, before second signs and freshness.
 type candidate struct {
-	rule  *rule
-	block *block
-	f     finding.Finding
-	past  bool   // something by another speaker stands below: it is over
-	key   string // rule and text without blanks: the same however it is wrapped
+	rule     *rule
+	block    *block
+	f        finding.Finding
+	past     bool   // something by another speaker stands below: it is over
+	finished bool   // the line that ends any turn stands below
+	key      string // rule and text without blanks: the same however it is wrapped
 }
 
 // candidates applies the rules to the agent's own blocks. lenient lets a box
 // that is cut off pass, as excerpts are.
 func (p *Profile) candidates(bs []block, page []line, m Mode, lenient bool, now time.Time, zone *time.Location) []candidate {
 	var out []candidate
-	over := false
+	over, finished := false, false
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
 		if b.def == nil || b.def.who == byAgent || b.def.who == byFrame {
 			if b.hot(page) {
 				b.fill(page)
 				if c, ok := p.take(b, m, lenient, now, zone); ok {
-					c.past = over
+					c.past, c.finished = over, finished
 					out = append(out, c)
 				}
 			}
@@ -39,6 +40,7 @@ func (p *Profile) candidates(bs []block, page []line, m Mode, lenient bool, now 
 		if b.def != nil && b.def.cancels {
 			over = true
 		}
+		finished = finished || b.kind() == "finished"
 	}
 	slices.Reverse(out)
 	return withCompanions(out)

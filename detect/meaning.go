@@ -126,6 +126,9 @@ func (r *reading) finding() (f finding.Finding, ok bool) {
 	switch {
 	case r.class == finding.Retrying:
 		f.Cause = finding.Unknown
+		if known && m.class == finding.Auth {
+			return f, false // a bad key is retried too, but is no limit
+		}
 		if known && m.class.IsLimit() {
 			f.Cause = m.class
 		}
@@ -189,6 +192,9 @@ func (r *reading) times(f *finding.Finding, lies bool) {
 	within := r.within
 	if within == 0 {
 		within = windowOf(r.text)
+	}
+	if f.Class == finding.Window || f.Class == finding.Daily || f.Cause == finding.Window || f.Cause == finding.Daily {
+		f.Window = within
 	}
 	t, ok := when.Parse(text, r.now, r.zone, within)
 	if ok && t.HasAfter {
@@ -294,6 +300,9 @@ var windows = []struct {
 // windowOf is the longest wait that the named window allows, 0 when none is
 // named. Claude's model limits are weekly.
 func windowOf(text string) time.Duration {
+	if d := when.Window(text); d > 0 {
+		return d
+	}
 	for _, w := range windows {
 		if w.pat.MatchString(text) {
 			return w.within

@@ -10,17 +10,18 @@ import (
 
 // pending is an own row that waits to settle and for its second sign.
 type pending struct {
-	rule   *rule
-	f      finding.Finding
-	key    string
-	prev   string
-	colour colour
-	first  time.Time // when the row was first seen: times are read against it
-	still  time.Time // since when its text is unchanged
-	turn   int
-	kind   string // of the block
-	seen   bool   // on the page at the last look
-	weak   bool   // reported as weak already
+	rule     *rule
+	f        finding.Finding
+	key      string
+	prev     string
+	colour   colour
+	first    time.Time // when the row was first seen: times are read against it
+	still    time.Time // since when its text is unchanged
+	turn     int
+	kind     string // of the block
+	finished bool   // a line that ends any turn stands below
+	seen     bool   // on the page at the last look
+	weak     bool   // reported as weak already
 }
 
 // due is when the row must be looked at again, zero if only news can decide.
@@ -175,7 +176,7 @@ func (w *Watcher) look(now time.Time) {
 // surroundings reads composer, dialog, hint and footer off the blocks.
 func (w *Watcher) surroundings(now time.Time, page []line) {
 	s := &w.sig
-	s.composerEmpty, s.dialog, s.hint, s.footer, s.done = false, false, false, false, false
+	s.composer, s.composerEmpty, s.dialog, s.hint, s.footer = false, false, false, false, false
 	answer := false
 	for i := range w.blocks {
 		b := &w.blocks[i]
@@ -186,6 +187,7 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 		case "composer":
 			b.fill(page)
 			text := strings.TrimSpace(b.text)
+			s.composer = true
 			s.hint = w.p.act.hint != nil && w.p.act.hint.MatchString(text)
 			s.composerEmpty = text == "" || s.hint || placeholder(text)
 		case "dialog":
@@ -273,11 +275,11 @@ func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
 				p.f.At = at
 			}
 		}
-		p.prev, p.colour, p.kind = c.block.prev, c.block.colour, c.block.kind()
+		p.prev, p.colour, p.kind, p.finished = c.block.prev, c.block.colour, c.block.kind(), c.finished
 		return
 	}
 	d.wait = append(d.wait, &pending{
-		rule: c.rule, f: c.f, key: c.key, prev: c.block.prev, colour: c.block.colour, kind: c.block.kind(),
+		rule: c.rule, f: c.f, key: c.key, prev: c.block.prev, colour: c.block.colour, kind: c.block.kind(), finished: c.finished,
 		first: now, still: now, turn: w.turn, seen: true,
 	})
 }
@@ -338,7 +340,7 @@ func (w *Watcher) confidence(p *pending) finding.Confidence {
 	switch {
 	case !w.s.Trusted():
 		return finding.Weak
-	case p.rule.needs == "osc-error" && w.sig.osc == "error":
+	case p.rule.needs == "osc-error" && !w.sig.errorAt.IsZero():
 		return finding.Certain
 	case p.rule.needs == "exit" && !w.o.Lenient && !w.exited:
 		return finding.Weak

@@ -17,14 +17,13 @@ type signs struct {
 	enter    time.Time // last Enter of the user's
 	keys     bool      // the user's keys are known
 
-	osc   string // last OSC 7501 state, "" never seen
-	oscAt time.Time
+	osc     string    // last OSC 7501 state, "" never seen
+	errorAt time.Time // last state "error"
 
 	titles bool // a title of the profile's was seen
 	hint   bool // the composer shows the placeholder of a failed turn
-	done   bool
 
-	composerEmpty, dialog, footer bool
+	composer, composerEmpty, dialog, footer bool
 
 	logAt    time.Time // last error record of the log
 	logClass finding.Class
@@ -69,7 +68,10 @@ func (w *Watcher) oscState(now time.Time, text string) {
 		return
 	}
 	was := w.sig.osc
-	w.sig.osc, w.sig.oscAt = state, now
+	w.sig.osc = state
+	if state == "error" {
+		w.sig.errorAt = now
+	}
 	if state == "working" {
 		w.setActivity(now, Busy)
 		return
@@ -133,9 +135,9 @@ func (w *Watcher) judgeOSC(p *pending, late bool) verdict {
 	if w.sig.osc == "" {
 		return w.unknown(late)
 	}
-	near := w.sig.oscAt.Sub(p.first).Abs() <= oscReach
+	near := !w.sig.errorAt.IsZero() && w.sig.errorAt.Sub(p.first).Abs() <= oscReach
 	switch {
-	case w.sig.osc == "error" && near, w.logAgrees(p):
+	case near, w.logAgrees(p):
 		return agrees
 	case w.sig.osc == "working", !late:
 		return waits
@@ -152,9 +154,16 @@ func (w *Watcher) judgeError(p *pending, now time.Time, late bool) verdict {
 		return agrees
 	case w.sig.activity == Busy:
 		return waits
-	case w.o.HasLog && late && !w.o.Lenient:
-		return disagrees
-	case !w.sig.idleAt.IsZero() && now.Sub(w.sig.idleAt) < signTime:
+	case w.retriedFor(p):
+		return agrees
+	case w.o.HasLog && !w.o.Lenient, p.finished:
+		return waits // the log would tell; 2.1.197 ends good turns alike
+	case !w.sig.idleAt.IsZero():
+		if late && now.Sub(w.sig.idleAt) >= signTime {
+			return agrees // a good turn would have left its "done" line
+		}
+		return waits
+	case w.sig.composer && w.sig.keys:
 		return waits
 	}
 	return w.unknown(late)
@@ -194,6 +203,17 @@ func (w *Watcher) unknown(late bool) verdict {
 		return agrees
 	}
 	return waits
+}
+
+// retriedFor reports whether this turn's own retries had the same cause: when
+// they run out the error is theirs.
+func (w *Watcher) retriedFor(p *pending) bool {
+	for _, e := range w.events {
+		if e.turn == w.turn && e.class == finding.Retrying && e.f.Cause == p.f.Class {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *Watcher) logAgrees(p *pending) bool {

@@ -1,0 +1,124 @@
+package detect_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"qshim/detect"
+)
+
+// recording is one line of testdata/casts/index.jsonl.
+type recording struct {
+	File   string          `json:"file"`
+	Agent  string          `json:"agent"`
+	Expect json.RawMessage `json:"expect"`
+}
+
+// wants is the classes that must be reported; ok is false for a recording
+// that is not labelled. "silent" is none.
+func (r recording) wants() (classes []string, ok bool) {
+	if string(r.Expect) == "null" {
+		return nil, false
+	}
+	if json.Unmarshal(r.Expect, &classes) != nil {
+		classes = nil // "silent"
+	}
+	return classes, true
+}
+
+func recordings(tb testing.TB) (out []recording) {
+	tb.Helper()
+	f, err := os.Open("../testdata/casts/index.jsonl")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var r recording
+		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+			tb.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func readCast(tb testing.TB, file string) *detect.Cast {
+	tb.Helper()
+	f, err := os.Open(filepath.Join("../testdata/casts", file))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	c, err := detect.ReadCast(f)
+	if err != nil {
+		tb.Fatalf("%s: %v", file, err)
+	}
+	return c
+}
+
+// judgeCast compares classes in order; a warning beside a limit is optional.
+func judgeCast(want []string, got []detect.Explained) string {
+	var have, all []string
+	for _, g := range got {
+		all = append(all, fmt.Sprintf("%s/%s@%.1f(%s)", g.Class, g.Cause, g.Offset.Seconds(), g.Rule))
+		if g.Class == "warning" && !anyString(want, "warning") && len(want) > 0 {
+			continue
+		}
+		have = append(have, string(g.Class))
+	}
+	if strings.Join(have, " ") == strings.Join(want, " ") {
+		return ""
+	}
+	return fmt.Sprintf("got %v, want %v", all, want)
+}
+
+// TestRecordings replays every recording of a real agent.
+func TestRecordings(t *testing.T) {
+	misses := known(t, "testdata/known-misses.txt")
+	profiles := map[string]*detect.Profile{}
+	right, labelled, alarms := map[string]int{}, map[string]int{}, 0
+	for _, r := range recordings(t) {
+		p := profiles[r.Agent]
+		if p == nil {
+			p = profile(t, r.Agent)
+			profiles[r.Agent] = p
+		}
+		got := p.ExplainCast(readCast(t, r.File), detect.ExplainOptions{Mode: detect.Both})
+		want, ok := r.wants()
+		if !ok {
+			if testing.Verbose() {
+				t.Logf("unlabelled %s: %s", r.File, judgeCast([]string{"-"}, got))
+			}
+			continue
+		}
+		labelled[r.Agent]++
+		bad := judgeCast(want, got)
+		if bad == "" {
+			right[r.Agent]++
+		} else if len(want) == 0 {
+			alarms++
+		}
+		switch why, known := misses[r.File]; {
+		case bad != "" && !known:
+			t.Errorf("%s: %s", r.File, bad)
+		case bad == "" && known:
+			t.Errorf("%s is right now: take it off known-misses.txt (%s)", r.File, why)
+		}
+	}
+	var names []string
+	for a := range labelled {
+		names = append(names, a)
+	}
+	sort.Strings(names)
+	for _, a := range names {
+		t.Logf("%-9s %3d of %3d recordings", a, right[a], labelled[a])
+	}
+	t.Logf("false alarms: %d", alarms)
+}
