@@ -8,7 +8,7 @@ import (
 type cell struct {
 	r     rune   // a rune, or ^index into the clusters
 	style uint16 // index into the styles
-	w     uint8  // columns: 1, 2, or 0 for the second half of a wide one
+	w     uint16 // columns: 1, 2, or 0 for the second half of a wide one; no padding, so that cells compare as one word
 }
 
 func blank(style uint16) cell { return cell{r: ' ', style: style, w: 1} }

@@ -228,8 +228,11 @@ func (s *Screen) setPrivate(num int, on bool) {
 		return
 	}
 	s.st.setPrivate(num, on)
-	if num == 6 {
+	switch num {
+	case 6:
 		s.moveTo(0, 0)
+	case 7:
+		s.x = min(s.x, s.cols-1)
 	}
 }
 

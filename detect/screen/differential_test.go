@@ -198,7 +198,7 @@ func (g *gen) mode() {
 		g.emit("\x1b[?1049h")
 	case 9:
 		if g.s.Alt() && !g.wide {
-			g.emit("\x1b[?1049l")
+			g.emit("\x1b[?1049l\x0f\x1b(B\x1b)B")
 		}
 	case 10:
 		g.emit([]string{"\x1b[?25l", "\x1b[?2026h", "\x1b]0;✳ t\a", "\x1b[?2004h", "\x1b_x\x1b\\", "\x1bPq\x1b\\"}[g.n(6)])
@@ -245,8 +245,7 @@ func (g *gen) step() {
 	case 19:
 		g.tabs()
 		if g.n(3) == 0 && !g.wide {
-			g.emit("x")
-			g.emitf("\x1b[%db", g.count())
+			g.emitf("x\x1b[%db", g.count())
 		}
 	}
 }

@@ -25,6 +25,15 @@ type Modes struct {
 	Palette  bool      // an OSC 4 colour was set (which cannot be put on again)
 	Progress bool      // an OSC 9;4 progress indicator is shown
 	Pen      Style
+
+	back textState // what leaving by ?1049l brings back
+}
+
+// textState is what DECRC and ?1049l restore beside the position.
+type textState struct {
+	charset [2]byte
+	shift   uint8
+	pen     Style
 }
 
 // PrivateMode is one DEC private mode that is not as it was.
@@ -45,8 +54,11 @@ func (s *Screen) Modes() Modes {
 		Titles: st.titles, Title: st.title, Colours: st.colours,
 		Palette: st.palette, Progress: st.progress, Pen: s.pen,
 	}
+	if st.altMode == 1049 {
+		m.back = textState{s.left.g, s.left.shift, s.left.pen}
+	}
 	for i, k := range st.kitty {
-		m.Kitty[i] = Kitty{Base: k.Base, Stack: slices.Clone(k.Stack)}
+		m.Kitty[i] = Kitty{Base: k.Base, Stack: append([]uint8(nil), k.Stack...)}
 	}
 	for _, p := range st.priv {
 		if p.on != defaultOn(p.num) {
@@ -128,10 +140,30 @@ func (m Modes) Off() []byte {
 		b = private(b, m.AltMode, false)
 		b = m.Kitty[0].off(b)
 	}
+	b = m.textOff(b)
 	return m.windowOff(b)
 }
 
-// drawingOff puts off what changes how text is drawn.
+// textOff puts off character sets and style, both those in force and those
+// that came back with the main screen.
+func (m Modes) textOff(b []byte) []byte {
+	if m.Charset[0] == '0' || m.back.charset[0] == '0' {
+		b = append(b, "\x1b(B"...)
+	}
+	if m.Charset[1] == '0' || m.back.charset[1] == '0' {
+		b = append(b, "\x1b)B"...)
+	}
+	if m.Shift != 0 || m.back.shift != 0 {
+		b = append(b, 0x0f)
+	}
+	m.Pen.Link, m.back.pen.Link = false, false
+	if m.Pen != (Style{}) || m.back.pen != (Style{}) {
+		b = append(b, "\x1b[0m"...)
+	}
+	return b
+}
+
+// drawingOff puts off what else changes how text is drawn.
 func (m Modes) drawingOff(b []byte) []byte {
 	if m.Insert {
 		b = append(b, "\x1b[4l"...)
@@ -139,20 +171,8 @@ func (m Modes) drawingOff(b []byte) []byte {
 	if m.Newline {
 		b = append(b, "\x1b[20l"...)
 	}
-	if m.Charset[0] == '0' {
-		b = append(b, "\x1b(B"...)
-	}
-	if m.Charset[1] == '0' {
-		b = append(b, "\x1b)B"...)
-	}
-	if m.Shift != 0 {
-		b = append(b, 0x0f)
-	}
 	if m.Pen.Link {
 		b = append(b, "\x1b]8;;\x1b\\"...)
-	}
-	if pen := m.Pen; pen != (Style{Link: pen.Link}) {
-		b = append(b, "\x1b[0m"...)
 	}
 	switch {
 	case m.Top == 0:

@@ -7,8 +7,12 @@ import (
 
 // AppendOpen appends the bytes that make the terminal paint plainly, for a row
 // of one's own or for AppendRows: default style, ASCII, no insert, no origin
-// mode. It moves the cursor; AppendClose puts everything back.
+// mode, and autowrap (without it a combining mark in the last column joins the
+// one before). It moves the cursor; AppendClose puts everything back.
 func (s *Screen) AppendOpen(b []byte) []byte {
+	if !s.st.wrap {
+		b = private(b, 7, true)
+	}
 	if s.st.insert {
 		b = append(b, "\x1b[4l"...)
 	}
@@ -73,6 +77,9 @@ func (s *Screen) appendGlyph(b []byte, c cell) []byte {
 // that waits to wrap) and pen are again as the agent left them.
 func (s *Screen) AppendClose(b []byte) []byte {
 	row := s.y + 1
+	if !s.st.wrap {
+		b = private(b, 7, false)
+	}
 	if s.st.origin {
 		b = private(b, 6, true)
 		row = max(s.y-s.top, 0) + 1

@@ -124,7 +124,7 @@ func (s *Screen) put(r rune, w int) {
 	}
 	row := s.g.rows[s.y]
 	s.breakWide(row, s.x, s.x+w)
-	changed := s.set(row, s.x, cell{r: r, style: s.penID, w: uint8(w)})
+	changed := s.set(row, s.x, cell{r: r, style: s.penID, w: uint16(w)})
 	if w == 2 && s.set(row, s.x+1, cell{style: s.penID}) {
 		changed = true
 	}

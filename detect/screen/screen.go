@@ -114,7 +114,8 @@ func (s *Screen) Alt() bool { return s.g == &s.alt }
 func (s *Screen) Synchronised() bool { return s.st.private(2026) }
 
 // Ground reports whether the last Write ended between sequences and not inside
-// a UTF-8 character, so that other bytes may be put into the stream here.
+// a UTF-8 character, so that other bytes may be put into the stream here. (Only
+// a REP that follows at once would then repeat another character.)
 func (s *Screen) Ground() bool { return s.p.state == stGround && s.p.un == 0 }
 
 // Title is the last window title that the agent set, at most 4 KB.

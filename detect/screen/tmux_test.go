@@ -50,6 +50,8 @@ import (
 //     it overwrites.
 //   - Without autowrap tmux does not write a cell anew of which only the underline
 //     colour changes.
+//   - ?1049l brings back the character sets too here, as in xterm and xterm.js; in
+//     tmux only position and style.
 //   - Hexagrams (U+2630, U+268A) and counting rods are wide since Unicode 16,
 //     which glibc 2.36 does not know.
 
