@@ -142,8 +142,8 @@ func (l *Launch) codexCustom(dir, id string, conf map[string]any) who {
 }
 
 // codexConfig merges what decides model and provider, later over earlier:
-// config.toml, the profile (its own file, or the older [profiles] table), -c,
-// and -m. Page: -m > -c > -p > config.toml.
+// config.toml, the profile (its own file, or the older [profiles] table), the
+// project's model, and -c; -m comes after all of them.
 func (l *Launch) codexConfig(dir string) map[string]any {
 	conf := map[string]any{}
 	if !l.Profile.Given(l.Args, "--ignore-user-config") {
@@ -161,12 +161,41 @@ func (l *Launch) codexConfig(dir string) map[string]any {
 		}
 		merge(conf, decodeTOML(l.read(path.Join(dir, name+".config.toml"))))
 	}
+	if m := l.codexProjectModel(dir, conf); m != "" {
+		conf["model"] = m
+	}
 	for _, kv := range l.Profile.Values(l.Args, "-c", "--config") {
 		if key, value, ok := strings.Cut(kv, "="); ok {
 			set(conf, strings.Split(strings.TrimSpace(key), "."), tomlValue(value))
 		}
 	}
 	return conf
+}
+
+// codexProjectModel is the model of .codex/config.toml in a trusted project.
+// Measured: it beats config.toml's and the profile's model and yields to -c;
+// model_provider and model_providers there are ignored.
+func (l *Launch) codexProjectModel(dir string, conf map[string]any) (model string) {
+	cwd := path.Clean(l.Cwd)
+	if v := l.Profile.Values(l.Args, "-C", "--cd"); len(v) > 0 {
+		cwd = l.abs(v[len(v)-1])
+	}
+	projects, _ := conf["projects"].(map[string]any)
+	for root, v := range projects {
+		p, _ := v.(map[string]any)
+		if text(p["trust_level"]) != "trusted" || cwd != root && !strings.HasPrefix(cwd, strings.TrimSuffix(root, "/")+"/") {
+			continue
+		}
+		for d := cwd; len(d) >= len(root) && model == ""; d = path.Dir(d) {
+			if sub := path.Join(d, ".codex"); sub != dir {
+				model = text(decodeTOML(l.read(path.Join(sub, "config.toml")))["model"])
+			}
+			if d == "/" || d == "." {
+				break
+			}
+		}
+	}
+	return model
 }
 
 // decodeTOML decodes a file; what is broken yields nothing.
