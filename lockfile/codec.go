@@ -11,6 +11,9 @@ import (
 // errGarbage marks content that is no JSON of ours: set aside, not used.
 var errGarbage = errors.New("not readable")
 
+// errChanged marks a file that was written while it was read.
+var errChanged = errors.New("changed while it was read")
+
 // Schema changes: a field that an older qshim may lose on rewriting is added
 // without a new number (it ignores the field); anything else raises Schema,
 // and every older qshim steps aside.
@@ -51,6 +54,9 @@ func escapeControls(p []byte) []byte {
 
 // checkSchema reads the schema of a file's content before anything else of it.
 func checkSchema(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`{"schema":1,`)) && Schema == 1 {
+		return nil // as we write it; the rest is checked by whoever decodes it
+	}
 	var head struct {
 		Schema *int `json:"schema"`
 	}
@@ -99,48 +105,56 @@ func decodeSession(id string, data []byte) (Session, error) {
 }
 
 // readSmall reads a whole file that only we may have written, at most limit
-// bytes of it, and returns what stat says of exactly what was read.
-func readSmall(dir int, name string, limit int64) ([]byte, stat, error) {
-	st, err := statAt(dir, name)
-	if err != nil {
-		return nil, st, err
+// bytes of it, and returns what stat says of exactly what was read. A session
+// file is the one that may be written while we read it: after two more changes
+// its own shim reuses the file (see Record). Then it is no longer the one of
+// that name, or has another time, and is read again.
+func readSmall(dir int, name string, limit int64) (data []byte, st stat, err error) {
+	for range 5 {
+		if data, st, err = readOnce(dir, name, limit); errors.Is(err, errChanged) {
+			continue
+		} else if err != nil {
+			return nil, st, err
+		}
+		now, err := statAt(dir, name)
+		if err != nil {
+			return nil, st, err
+		}
+		if now.fileID == st.fileID {
+			return data, st, nil
+		}
 	}
-	if !st.mode.IsRegular() {
-		return nil, st, fmt.Errorf("%s: %w: not a file (%v)", name, errGarbage, st.mode.Type())
-	}
+	return nil, st, pathErr("read", name, errChanged)
+}
+
+func readOnce(dir int, name string, limit int64) ([]byte, stat, error) {
 	fd, err := openAt(dir, name, forRead)
 	if err != nil {
+		// A link (ELOOP) or a socket (ENXIO) is not opened: say what it is.
+		st, serr := statAt(dir, name)
+		if serr == nil && !st.mode.IsRegular() {
+			err = fmt.Errorf("%s: %w: not a file (%v)", name, errGarbage, st.mode.Type())
+		}
 		return nil, st, err
 	}
 	defer closeFD(fd)
-	if st, err = statFD(fd); err != nil {
+	st, err := statFD(fd)
+	if err != nil {
 		return nil, st, err
 	}
 	if !st.mode.IsRegular() || st.size > limit {
-		return nil, st, fmt.Errorf("%s: %w: %d bytes", name, errGarbage, st.size)
+		return nil, st, fmt.Errorf("%s: %w: %v, %d bytes", name, errGarbage, st.mode, st.size)
 	}
 	if err := unsafeMode(st); err != nil {
 		return nil, st, fmt.Errorf("%s: %w: %w", name, errGarbage, err)
 	}
-	data := make([]byte, 0, st.size+1)
-	for {
-		n, err := descriptor(fd).Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if errors.Is(err, io.EOF) {
-			return data, st, nil
-		}
-		if err != nil || int64(len(data)) > limit {
-			return nil, st, pathErr("read", name, errors.Join(err, tooLong(data, limit)))
-		}
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
+	// One byte more than there should be: a full read is then known to be whole.
+	data := make([]byte, st.size+1)
+	n, err := io.ReadFull(descriptor(fd), data)
+	if err == nil {
+		err = errChanged
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
 	}
-}
-
-func tooLong(data []byte, limit int64) error {
-	if int64(len(data)) > limit {
-		return errGarbage
-	}
-	return nil
+	return data[:n], st, pathErr("read", name, err)
 }

@@ -17,14 +17,16 @@ const (
 	intentName   = "intent"   // a change of several files that is under way
 	saltName     = "salt"     // 32 random bytes for account hashes
 	limiterRoom  = "limiters" // <escaped id>.json, one watched file a limiter
-	sessionRoom  = "sessions" // <escaped id>.json and .lock, the lease
+	sessionRoom  = "sessions" // <escaped id>.json, .lock (the lease), .spare (see Record)
 	cacheRoom    = "cache"    // <escaped name>.json
 	logRoom      = "logs"     // <session>+<name>: agents' debug logs
 	crashRoom    = "crash"    // reports of qshim's own panics
 	jsonExt      = ".json"
 	leaseExt     = ".lock"
+	spareExt     = ".spare"
 	badInfix     = ".bad-"
 	tempPrefix   = "tmp."
+	tempName     = tempPrefix + "0"
 	badTimeStamp = "20060102T150405Z"
 )
 
@@ -39,14 +41,17 @@ type Dir struct {
 	turn chan struct{} // holds one token: this process's turn at the lock
 	wait *waiter       // a lock request that outlived its caller; owned by the turn
 
+	partly bool // a change of ours may stand in the intent only; owned by the turn
+
 	mu       sync.Mutex
 	rooms    *rooms
 	reopened chan struct{} // closed and replaced when rooms is
 	limiters shelf[Limiter]
 	sessions shelf[Session]
 	leases   map[string]*lease
-	ignored  map[string]bool // notices of kind Ignored already given
-	fallback error           // why the last watch is a stat each second; nil: it is not
+	probed   map[string]time.Time // when a lease was last found held
+	ignored  map[string]bool      // notices of kind Ignored already given
+	fallback error                // why the last watch is a stat each second; nil: it is not
 	closed   bool
 }
 
@@ -56,9 +61,9 @@ var _ Store = (*Dir)(nil)
 // directory that is swapped for a link afterwards leads nobody elsewhere.
 type rooms struct {
 	top, limiters, sessions int
-	id                      fileID // of top
-	users                   int    // operations under way; guarded by Dir.mu
-	stale                   bool   // replaced; closed by its last user
+	id, limitersID, sessID  fileID
+	users                   int  // operations under way; guarded by Dir.mu
+	stale                   bool // replaced; closed by its last user
 }
 
 // Open opens the state directory, which it creates with mode 0700 when it is
@@ -82,7 +87,7 @@ func Open(dir string, o Options) (*Dir, error) {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	d := &Dir{path: abs, o: o, turn: make(chan struct{}, 1), reopened: make(chan struct{}),
-		leases: map[string]*lease{}, ignored: map[string]bool{}}
+		leases: map[string]*lease{}, probed: map[string]time.Time{}, ignored: map[string]bool{}}
 	d.limiters = shelf[Limiter]{room: limiterRoom, decode: decodeLimiter}
 	d.sessions = shelf[Session]{room: sessionRoom, decode: decodeSession}
 	d.turn <- struct{}{}
@@ -123,11 +128,8 @@ func (d *Dir) enter() (*rooms, error) {
 	if d.closed {
 		return nil, fmt.Errorf("state directory %s: %w", d.path, fs.ErrClosed)
 	}
-	if d.rooms != nil {
-		st, err := statAt(here, d.path)
-		if err != nil || st.ino != d.rooms.id.ino || st.dev != d.rooms.id.dev || d.gone(d.rooms) {
-			d.retire()
-		}
+	if d.rooms != nil && d.rooms.replaced(d.path) {
+		d.retire()
 	}
 	if d.rooms == nil {
 		r, err := openRooms(d.path)
@@ -140,16 +142,14 @@ func (d *Dir) enter() (*rooms, error) {
 	return d.rooms, nil
 }
 
-// gone reports that a room below the top was removed or replaced.
-func (d *Dir) gone(r *rooms) bool {
-	for name, fd := range map[string]int{limiterRoom: r.limiters, sessionRoom: r.sessions} {
-		now, err := statAt(r.top, name)
-		was, err2 := statFD(fd)
-		if err != nil || err2 != nil || now.ino != was.ino {
-			return true
-		}
+// replaced reports that one of the open directories is no longer the one of
+// that name.
+func (r *rooms) replaced(path string) bool {
+	other := func(at int, name string, id fileID) bool {
+		st, err := statAt(at, name)
+		return err != nil || st.ino != id.ino || st.dev != id.dev
 	}
-	return false
+	return other(here, path, r.id) || other(r.top, limiterRoom, r.limitersID) || other(r.top, sessionRoom, r.sessID)
 }
 
 func (d *Dir) leave(r *rooms) {
@@ -192,16 +192,20 @@ func openRooms(path string) (_ *rooms, err error) {
 	if r.top, err = openTop(path); err != nil {
 		return nil, err
 	}
-	st, err := statFD(r.top)
-	if err != nil {
-		return nil, err
-	}
-	r.id = st.fileID
 	if r.limiters, err = openRoom(r.top, limiterRoom); err != nil {
 		return nil, err
 	}
-	r.sessions, err = openRoom(r.top, sessionRoom)
-	return r, err
+	if r.sessions, err = openRoom(r.top, sessionRoom); err != nil {
+		return nil, err
+	}
+	for fd, id := range map[int]*fileID{r.top: &r.id, r.limiters: &r.limitersID, r.sessions: &r.sessID} {
+		st, err := statFD(fd)
+		if err != nil {
+			return nil, err
+		}
+		*id = st.fileID
+	}
+	return r, nil
 }
 
 // openTop opens the state directory itself, creating it and its parents.

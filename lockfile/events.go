@@ -36,7 +36,7 @@ func (d *Dir) Append(events ...Event) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return d.locked(context.Background(), LockWait, func(r *rooms) error { return d.appendLines(r, lines) })
+	return d.locked(context.Background(), LockWait, func(h *holder) error { return d.appendLines(h.rooms, lines) })
 }
 
 // encodeEvents makes the lines. Evidence that would burst a line is left out.

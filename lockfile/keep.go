@@ -35,7 +35,8 @@ func (d *Dir) Salt() ([]byte, error) {
 	if err == nil || errors.Is(err, ErrSchema) {
 		return salt, d.wrap(err)
 	}
-	err = d.locked(context.Background(), LockWait, func(r *rooms) error {
+	err = d.locked(context.Background(), LockWait, func(h *holder) error {
+		r := h.rooms
 		salt, err = readSalt(r)
 		if errors.Is(err, fs.ErrPermission) && d.mend(r.top, "", saltName, err) {
 			salt, err = readSalt(r)
@@ -92,10 +93,10 @@ func (d *Dir) makeSalt(r *rooms) ([]byte, error) {
 // put writes one file of any room, synced: what is kept this way is written
 // rarely, and a salt lost in a power cut would rename every account.
 func (d *Dir) put(r *rooms, dir int, name string, data []byte) error {
-	if err := d.writeTemp(r, tempName(0), data); err != nil {
+	if err := d.writeTemp(r, tempName, data); err != nil {
 		return err
 	}
-	fd, err := openAt(r.top, tempName(0), forRead)
+	fd, err := openAt(r.top, tempName, forRead)
 	if err == nil {
 		err = syncFD(fd)
 		closeFD(fd)
@@ -104,10 +105,10 @@ func (d *Dir) put(r *rooms, dir int, name string, data []byte) error {
 		err = d.at("place " + name)
 	}
 	if err == nil {
-		err = renameAt(r.top, tempName(0), dir, name)
+		err = renameAt(r.top, tempName, dir, name)
 	}
 	if err != nil {
-		return errors.Join(err, dropIfThere(r.top, tempName(0)))
+		return errors.Join(err, dropIfThere(r.top, tempName))
 	}
 	return nil
 }
@@ -156,13 +157,13 @@ func (d *Dir) WriteCache(name string, v any) error {
 	if err != nil {
 		return d.wrap(err)
 	}
-	return d.locked(context.Background(), LockWait, func(r *rooms) error {
+	return d.locked(context.Background(), LockWait, func(r *holder) error {
 		dir, err := openRoom(r.top, cacheRoom)
 		if err != nil {
 			return err
 		}
 		defer closeFD(dir)
-		return d.put(r, dir, file+jsonExt, data)
+		return d.put(r.rooms, dir, file+jsonExt, data)
 	})
 }
 
@@ -234,7 +235,7 @@ func (l *Log) Trim() (trimmed bool, err error) {
 		if err != nil || !st.mode.IsRegular() || st.blocks*512 <= MaxLog {
 			return err
 		}
-		fd, err := openAt(dir, l.file, forTrunc)
+		fd, err := openAt(dir, l.file, forWrite)
 		if err != nil {
 			return err
 		}

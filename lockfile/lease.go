@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -19,6 +20,8 @@ type lease struct {
 	stem    string  // escaped id
 	fd      int     // of the lease file; guarded by Dir.mu, -1 when closed
 	session Session // as last stored; guarded by Dir.mu
+
+	retired time.Time // when the spare file was last the session's; zero: there is none; owned by the turn
 }
 
 // Lease implements Store. The order is what makes Alive true: the lease file
@@ -42,11 +45,11 @@ func (d *Dir) Lease(s Session) (Lease, error) {
 		return nil, d.wrap(err)
 	}
 	own := &lease{d: d, id: s.ID, stem: stem, fd: -1, session: s}
-	err = d.locked(context.Background(), LockWait, func(r *rooms) error {
-		if _, err := statAt(r.sessions, stem+jsonExt); err == nil {
+	err = d.locked(context.Background(), LockWait, func(h *holder) error {
+		if _, err := statAt(h.sessions, stem+jsonExt); err == nil {
 			return fmt.Errorf("session %q: %w", s.ID, fs.ErrExist)
 		}
-		return own.take(r, data)
+		return own.take(h, data)
 	})
 	if err != nil {
 		return nil, err
@@ -64,8 +67,11 @@ func sessionFile(s Session) (stem string, data []byte, err error) {
 }
 
 // take makes, locks and announces the lease; the directory's lock is held.
-func (l *lease) take(r *rooms, data []byte) (err error) {
+func (l *lease) take(r *holder, data []byte) (err error) {
 	name := l.stem + leaseExt
+	if err := r.touch(); err != nil {
+		return err
+	}
 	if err := l.d.at("create lease"); err != nil {
 		return err
 	}
@@ -93,14 +99,14 @@ func (l *lease) take(r *rooms, data []byte) (err error) {
 	if err := flock(fd, exclusNB); err != nil {
 		return pathErr("flock", name, err)
 	}
-	if err := l.d.writeTemp(r, tempName(0), data); err != nil {
+	if err := l.d.writeTemp(r.rooms, tempName, data); err != nil {
 		return err
 	}
 	if err := l.d.at("place session"); err != nil {
-		return errors.Join(err, dropIfThere(r.top, tempName(0)))
+		return errors.Join(err, dropIfThere(r.top, tempName))
 	}
-	if err := renameAt(r.top, tempName(0), r.sessions, l.stem+jsonExt); err != nil {
-		return errors.Join(err, dropIfThere(r.top, tempName(0)))
+	if err := renameAt(r.top, tempName, r.sessions, l.stem+jsonExt); err != nil {
+		return errors.Join(err, dropIfThere(r.top, tempName))
 	}
 	if l.fd >= 0 {
 		closeFD(l.fd)
@@ -109,9 +115,8 @@ func (l *lease) take(r *rooms, data []byte) (err error) {
 	return nil
 }
 
-// heal announces our own sessions again whose files somebody removed; the lock
-// is held.
-func (d *Dir) heal(r *rooms) error {
+// heal announces our own sessions again whose files somebody removed.
+func (d *Dir) heal(h *holder) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	healed := false
@@ -119,20 +124,29 @@ func (d *Dir) heal(r *rooms) error {
 		if _, there := d.sessions.entries[id]; there {
 			continue
 		}
-		_, data, err := sessionFile(own.session)
-		if err == nil {
-			err = own.take(r, data)
-		}
-		if err != nil {
+		if err := d.healOne(h, own); err != nil {
 			return err
 		}
 		healed = true
-		d.notice(Notice{Kind: Mended, Path: d.path + "/" + sessionRoom + "/" + own.stem + jsonExt, Err: fs.ErrNotExist})
 	}
 	if !healed {
 		return nil
 	}
-	_, err := d.sessions.scan(r.sessions)
+	return d.sessions.scan(h.sessions)
+}
+
+// healOne does so for one; mu is held.
+func (d *Dir) healOne(h *holder, own *lease) error {
+	if _, err := statAt(h.sessions, own.stem+jsonExt); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, data, err := sessionFile(own.session)
+	if err == nil {
+		err = own.take(h, data)
+	}
+	if err == nil {
+		d.notice(Notice{Kind: Mended, Path: filepath.Join(d.path, sessionRoom, own.stem+jsonExt), Err: fs.ErrNotExist})
+	}
 	return err
 }
 
@@ -154,7 +168,9 @@ func (l *lease) Close() error {
 	if !open {
 		return nil
 	}
-	err := d.locked(context.Background(), closeWait, func(r *rooms) error { return l.remove(r) })
+	err := d.locked(context.Background(), closeWait, func(h *holder) error {
+		return errors.Join(h.touch(), l.remove(h.rooms))
+	})
 	if errors.Is(err, ErrBusy) || errors.Is(err, ErrSchema) {
 		var r *rooms
 		if r, err = d.enter(); err == nil {
@@ -168,7 +184,8 @@ func (l *lease) Close() error {
 
 // remove takes the session's files away, the announcement first.
 func (l *lease) remove(r *rooms) error {
-	return errors.Join(dropIfThere(r.sessions, l.stem+jsonExt), dropIfThere(r.sessions, l.stem+leaseExt))
+	return errors.Join(dropIfThere(r.sessions, l.stem+jsonExt), dropIfThere(r.sessions, l.stem+leaseExt),
+		dropIfThere(r.sessions, l.stem+spareExt))
 }
 
 // newID makes a session id: 8 characters, 40 bits, lower case.

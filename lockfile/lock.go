@@ -1,10 +1,13 @@
 package lockfile
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -12,43 +15,89 @@ import (
 // locked runs fn under the lock of the whole directory, with any change that a
 // dead process left half done completed first. wait bounds the time to get the
 // lock; 0 means only if it is free now.
-func (d *Dir) locked(ctx context.Context, wait time.Duration, fn func(*rooms) error) error {
+func (d *Dir) locked(ctx context.Context, wait time.Duration, fn func(*holder) error) error {
 	late := time.NewTimer(wait)
 	defer late.Stop()
-	if wait > 0 {
-		select {
-		case <-d.turn:
-		case <-ctx.Done():
-			return d.wrap(ctx.Err())
-		case <-late.C:
-			return d.wrap(ErrBusy)
-		}
-	} else {
-		select {
-		case <-d.turn:
-		default:
-			return d.wrap(ErrBusy)
-		}
+	giveBack, err := d.takeTurn(ctx, wait, late.C)
+	if err != nil {
+		return d.wrap(err)
 	}
-	defer func() { d.turn <- struct{}{} }()
+	defer giveBack()
+	return d.lockedInTurn(ctx, wait, late.C, fn)
+}
+
+// takeTurn waits for this process's other operations.
+func (d *Dir) takeTurn(ctx context.Context, wait time.Duration, late <-chan time.Time) (giveBack func(), err error) {
+	giveBack = func() { d.turn <- struct{}{} }
+	select {
+	case <-d.turn:
+		return giveBack, nil
+	default:
+	}
+	if wait == 0 {
+		return nil, ErrBusy
+	}
+	select {
+	case <-d.turn:
+		return giveBack, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-late:
+		return nil, ErrBusy
+	}
+}
+
+func (d *Dir) lockedInTurn(ctx context.Context, wait time.Duration, late <-chan time.Time, fn func(*holder) error) error {
 	r, err := d.enter()
 	if err != nil {
 		return err
 	}
 	defer d.leave(r)
-	fd, err := d.flock(ctx, r, wait, late.C)
+	fd, err := d.flock(ctx, r, wait, late)
 	if err != nil {
 		return d.wrap(err)
 	}
 	// Closing the descriptor is the release: it was opened for this one use.
 	defer closeFD(fd)
-	if err := stampLock(fd); err != nil {
+	h := &holder{rooms: r, fd: fd}
+	if h.gen, err = readStamp(fd); err != nil {
 		return d.wrap(err)
 	}
-	if err := d.settle(r); err != nil {
+	defer h.done()
+	if err := d.settle(h); err != nil {
 		return d.wrap(err)
 	}
-	return d.wrap(fn(r))
+	return d.wrap(fn(h))
+}
+
+// holder is what only who has the lock can do.
+type holder struct {
+	*rooms
+	fd      int    // of the lock file
+	gen     uint64 // the directory's write count: odd while somebody writes
+	touched bool   // it has been raised for this holding
+}
+
+// touch raises the write count to the next odd number, before the first write
+// of a holding, and done to the even one after it. Whoever finds the even
+// number that he knows need not look again. A killed writer leaves it odd,
+// which costs others a look and nothing else.
+func (h *holder) touch() error {
+	if h.touched {
+		return nil
+	}
+	next := (h.gen + 1) | 1
+	if err := writeStamp(h.fd, next); err != nil {
+		return err
+	}
+	h.gen, h.touched = next, true
+	return nil
+}
+
+func (h *holder) done() {
+	if h.touched {
+		_ = writeStamp(h.fd, h.gen+1) // left odd it is only slower
+	}
 }
 
 // flock takes the lock and returns its descriptor. Somebody may remove the
@@ -112,6 +161,8 @@ func (d *Dir) flockOnce(ctx context.Context, r *rooms, wait time.Duration, late 
 	}
 }
 
+// openLock opens the lock file, made if need be. A umask that took our own
+// permission from it is made up for.
 func openLock(top int) (int, error) {
 	fd, err := openAt(top, lockName, forLock)
 	if errors.Is(err, fs.ErrPermission) && chmodAt(top, lockName, 0o600) == nil {
@@ -120,31 +171,62 @@ func openLock(top int) (int, error) {
 	return fd, err
 }
 
-// stampLock reads the schema of the whole directory from the lock file, which
-// the first holder writes there.
-func stampLock(fd int) error {
-	var buf [64]byte
-	n, _ := descriptor(fd).ReadAt(buf[:], 0) // an empty file is EOF; anything else fails below
-	if n > 0 {
-		err := checkSchema(buf[:n])
-		if errors.Is(err, ErrSchema) {
-			return err
-		}
-		if err == nil {
-			return nil
-		}
+// stamp is the content of the lock file: the schema of the whole directory and
+// a count of its writes. It has a fixed width and is written in place, which
+// costs no block, no rename and no journal entry.
+type stamp struct {
+	Schema int    `json:"schema"`
+	Writes string `json:"writes"` // 20 digits
+}
+
+// readStamp reads the write count. Content that is no stamp counts as none
+// written yet, for the first holder and after a power cut.
+func readStamp(fd int) (uint64, error) {
+	var buf [128]byte
+	n, _ := descriptor(fd).ReadAt(buf[:], 0) // an empty file is EOF; a real error also fails the next write
+	line, _, _ := bytes.Cut(buf[:n], []byte("\n"))
+	return decodeStamp(line)
+}
+
+func decodeStamp(line []byte) (uint64, error) {
+	if len(line) == 0 {
+		return 0, nil
 	}
-	line, err := encode(struct {
-		Schema int `json:"schema"`
-	}{Schema})
+	if err := checkSchema(line); err != nil {
+		if errors.Is(err, ErrSchema) {
+			return 0, fmt.Errorf("%s: %w", lockName, err)
+		}
+		return 0, nil
+	}
+	var s stamp
+	if json.Unmarshal(line, &s) != nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s.Writes, 10, 64)
+	if err != nil {
+		return 0, nil
+	}
+	return n, nil
+}
+
+func writeStamp(fd int, writes uint64) error {
+	line, err := encode(stamp{Schema: Schema, Writes: fmt.Sprintf("%020d", writes)})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(private(fd), truncate(fd, 0)); err != nil {
-		return err
+	_, err = descriptor(fd).WriteAt(line, 0)
+	return pathErr("write", lockName, err)
+}
+
+// writes reads the count without the lock; ok is false where there is none.
+func (r *rooms) writes() (count uint64, ok bool) {
+	fd, err := openAt(r.top, lockName, forRead)
+	if err != nil {
+		return 0, false
 	}
-	_, err = descriptor(fd).Write(line)
-	return err
+	defer closeFD(fd)
+	count, err = readStamp(fd)
+	return count, err == nil && count > 0
 }
 
 // checkFlock fails where flock does not exclude: two descriptors of one file
@@ -155,11 +237,8 @@ func checkFlock(top int) error {
 		return err
 	}
 	defer closeFD(a)
-	var buf [64]byte
-	if n, _ := descriptor(a).ReadAt(buf[:], 0); n > 0 { // unreadable is not newer
-		if err := checkSchema(buf[:n]); errors.Is(err, ErrSchema) {
-			return err
-		}
+	if _, err := readStamp(a); err != nil {
+		return err
 	}
 	b, err := openAt(top, lockName, forRead)
 	if err != nil {

@@ -82,11 +82,11 @@ func forget(l Ledger, done map[string]bool) {
 	}
 }
 
-// sweep removes what killed writers left: lease files without a session, and
-// temporary files, and the debug logs of sessions that are gone. All under the
+// sweep removes what killed writers left: lease and spare files without a session,
+// // temporary files, and the debug logs of sessions that are gone. All under the
 // lock: a session leases under it, and only then has a log.
 func (d *Dir) sweep() error {
-	return d.locked(context.Background(), LockWait, func(r *rooms) error {
+	return d.locked(context.Background(), LockWait, func(r *holder) error {
 		names, err := listDir(r.sessions)
 		if err != nil {
 			return err
@@ -98,7 +98,11 @@ func (d *Dir) sweep() error {
 			}
 		}
 		for _, name := range names {
-			if id, ok := fileToID(name, leaseExt); ok && !there[id] {
+			id, ok := fileToID(name, leaseExt)
+			if !ok {
+				id, ok = fileToID(name, spareExt)
+			}
+			if ok && !there[id] {
 				err = errors.Join(err, dropIfThere(r.sessions, name))
 			}
 		}

@@ -16,6 +16,7 @@ type shelf[T any] struct {
 	room    string
 	decode  func(id string, data []byte) (T, error)
 	entries map[string]entry[T] // by id
+	ids     map[string]string   // file name to id, of the last scan
 }
 
 type entry[T any] struct {
@@ -34,52 +35,54 @@ const grain = 20 * time.Millisecond
 // sureOf reports whether a stat taken at now identifies the content for good.
 // File systems that keep whole seconds get two of them.
 func sureOf(st stat, now time.Time) bool {
-	age := now.Sub(time.Unix(0, st.mtime))
+	return now.Sub(time.Unix(0, st.mtime)) > grainOf(st)
+}
+
+func grainOf(st stat) time.Duration {
 	if st.mtime%int64(time.Second) == 0 {
-		return age > 2*time.Second+grain
+		return 2*time.Second + grain
 	}
-	return age > grain
+	return grain
 }
 
 // forget drops everything known.
-func (s *shelf[T]) forget() { s.entries = nil }
+func (s *shelf[T]) forget() { s.entries, s.ids = nil, nil }
 
-// scan brings the shelf up to date and reports whether anything differs.
-func (s *shelf[T]) scan(dir int) (changed bool, err error) {
+// scan brings the shelf up to date.
+func (s *shelf[T]) scan(dir int) error {
 	names, err := listDir(dir)
 	if err != nil {
-		return false, err
+		return err
 	}
 	// Wall clock, not the injected one: it is compared with the kernel's stamps.
 	now := time.Now()
-	next := make(map[string]entry[T], len(names))
+	next, ids := make(map[string]entry[T], len(s.entries)+1), make(map[string]string, len(s.entries)+1)
 	for _, name := range names {
-		id, ok := fileToID(name, jsonExt)
+		id, ok := s.ids[name]
 		if !ok {
-			continue
+			if id, ok = fileToID(name, jsonExt); !ok {
+				continue
+			}
 		}
 		st, err := statAt(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 		e, known := s.entries[id]
 		if !known || !e.sure || e.fileID != st.fileID {
-			was := e.fileID
 			if e, err = s.read(dir, id, name, now); errors.Is(err, fs.ErrNotExist) {
 				continue
 			} else if err != nil {
-				return false, err
+				return err
 			}
-			changed = changed || !known || e.fileID != was
 		}
-		next[id] = e
+		next[id], ids[name] = e, id
 	}
-	changed = changed || len(next) != len(s.entries)
-	s.entries = next
-	return changed, nil
+	s.entries, s.ids = next, ids
+	return nil
 }
 
 // read reads one file. What is wrong with the file itself is kept in the
@@ -121,31 +124,31 @@ func listDir(dir int) ([]string, error) {
 }
 
 // scanBoth brings both shelves up to date; mu is held.
-func (d *Dir) scanBoth(r *rooms) (changed bool, err error) {
-	a, err := d.limiters.scan(r.limiters)
-	if err != nil {
-		return false, err
+func (d *Dir) scanBoth(r *rooms) error {
+	if err := d.limiters.scan(r.limiters); err != nil {
+		return err
 	}
-	b, err := d.sessions.scan(r.sessions)
-	return a || b, err
+	if err := d.sessions.scan(r.sessions); err != nil {
+		return err
+	}
+	for id := range d.probed {
+		if _, there := d.sessions.entries[id]; !there {
+			delete(d.probed, id)
+		}
+	}
+	return nil
 }
 
 // assemble makes a ledger of the shelves; its values share memory with them.
 // known holds leases probed a moment ago. A dead session of a newer qshim is
 // left for that one to recover, a live one means that we step aside.
 func (d *Dir) assemble(r *rooms, known map[string]bool) (Ledger, error) {
-	l := Ledger{Limiters: make(map[string]Limiter, len(d.limiters.entries)),
-		Sessions: make(map[string]Session, len(d.sessions.entries))}
-	for id, e := range d.limiters.entries {
-		if errors.Is(e.bad, ErrSchema) {
-			return Ledger{}, e.bad
-		}
-		if e.bad == nil {
-			l.Limiters[id] = e.val
-		}
+	l, err := d.assembleOwn()
+	if err != nil {
+		return Ledger{}, err
 	}
 	for id, e := range d.sessions.entries {
-		if e.bad != nil && !errors.Is(e.bad, ErrSchema) {
+		if d.leases[id] != nil || e.bad != nil && !errors.Is(e.bad, ErrSchema) {
 			continue
 		}
 		alive, probed := known[id]
@@ -162,14 +165,56 @@ func (d *Dir) assemble(r *rooms, known map[string]bool) (Ledger, error) {
 	return l, nil
 }
 
-// alive reports whether a session's lease is held. The probe is a shared lock
-// for an instant: it cannot disturb the owner, which has its lock since before
-// the session could be seen, nor another probe. What cannot be probed counts
-// as alive: to take a living session for dead would continue its agent.
+// assembleOwn is assemble without the siblings' sessions. Our own are taken
+// from memory: nobody else writes them, and Record may have since the scan.
+func (d *Dir) assembleOwn() (Ledger, error) {
+	l := Ledger{Limiters: make(map[string]Limiter, len(d.limiters.entries)),
+		Sessions: make(map[string]Session, len(d.sessions.entries))}
+	for id, e := range d.limiters.entries {
+		if errors.Is(e.bad, ErrSchema) {
+			return Ledger{}, e.bad
+		}
+		if e.bad == nil {
+			l.Limiters[id] = e.val
+		}
+	}
+	for id, own := range d.leases {
+		s := own.session
+		s.Alive = true
+		l.Sessions[id] = s
+	}
+	return l, nil
+}
+
+// trust is how long a lease that was found held is taken to be held while its
+// process is there. A process number is not an identity, so the lock is asked
+// again after that; in between one kill(pid, 0) stands for an open, a flock and
+// a close, which matters to 200 sessions that look at each other.
+const trust = 2 * time.Second
+
+// alive reports whether a session's lease is held; mu is held.
 func (d *Dir) alive(r *rooms, id string) bool {
 	if d.leases[id] != nil {
 		return true
 	}
+	if at, ok := d.probed[id]; ok && time.Since(at) < trust {
+		if pid := d.sessions.entries[id].val.PID; pid > 0 && processThere(pid) {
+			return true
+		}
+	}
+	if !held(r, id) {
+		delete(d.probed, id)
+		return false
+	}
+	d.probed[id] = time.Now()
+	return true
+}
+
+// held asks the lock. The probe is a shared lock for an instant: it cannot
+// disturb the owner, which has its lock since before the session could be seen,
+// nor another probe. What cannot be probed counts as alive: to take a living
+// session for dead would continue its agent.
+func held(r *rooms, id string) bool {
 	name, err := escape(id)
 	if err != nil {
 		return false
@@ -187,49 +232,70 @@ func (d *Dir) alive(r *rooms, id string) bool {
 	return flock(fd, shared) != nil
 }
 
-// Read implements Store. It collects until two passes agree, so that a change
-// of several files is seen whole; under constant change three passes must do,
-// and the next hint brings the rest.
+// Read implements Store.
 func (d *Dir) Read() (Ledger, error) {
+	return d.read(true, func(r *rooms) (Ledger, error) {
+		if err := d.scanBoth(r); err != nil {
+			return Ledger{}, err
+		}
+		return d.assemble(r, nil)
+	})
+}
+
+// Glance implements Store.
+func (d *Dir) Glance() (Ledger, error) {
+	return d.read(false, func(r *rooms) (Ledger, error) {
+		if err := d.limiters.scan(r.limiters); err != nil {
+			return Ledger{}, err
+		}
+		return d.assembleOwn()
+	})
+}
+
+// read looks again while others write, so that a change of several files is
+// seen whole; when they do so without pause, the third look must do, and the
+// next hint brings the rest.
+func (d *Dir) read(siblings bool, look func(*rooms) (Ledger, error)) (Ledger, error) {
 	r, err := d.enter()
 	if err != nil {
 		return Ledger{}, err
 	}
 	defer d.leave(r)
-	if d.hasBad(r) {
-		// Somebody who holds the lock will do it otherwise.
-		_ = d.locked(context.Background(), 0, func(r *rooms) error { return d.tidy(r) })
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for range 3 {
-		changed, err := d.scanBoth(r)
+	tidied := false
+	for try := 1; ; try++ {
+		before, _ := r.writes()
+		l, bad, err := d.collect(r, look)
 		if err != nil {
 			return Ledger{}, d.wrap(err)
 		}
-		if !changed {
-			break
+		if bad && !tidied {
+			// If somebody else has the lock, the file is passed over this time.
+			tidied = true
+			_ = d.locked(context.Background(), 0, func(h *holder) error { return d.tidy(h, false) })
+			continue
+		}
+		changes, err := pendingIntent(r)
+		if after, _ := r.writes(); after == before {
+			if err == nil {
+				err = d.overlay(r, &l, changes, siblings)
+			}
+			return l, d.wrap(err)
+		}
+		if try >= 3 {
+			return l, nil // whoever wrote meanwhile has completed any intent
 		}
 	}
-	l, err := d.assemble(r, nil)
-	if err != nil {
-		return Ledger{}, d.wrap(err)
-	}
-	l = l.Clone()
-	if err := d.overlay(r, &l); err != nil {
-		return Ledger{}, d.wrap(err)
-	}
-	return l, nil
 }
 
-// hasBad scans and reports whether a file must be set aside or mended.
-func (d *Dir) hasBad(r *rooms) bool {
+// collect returns a ledger of its own, and whether a file must be set aside or
+// mended.
+func (d *Dir) collect(r *rooms, look func(*rooms) (Ledger, error)) (l Ledger, bad bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, err := d.scanBoth(r); err != nil {
-		return false // Read meets it again and returns it
+	if l, err = look(r); err != nil {
+		return Ledger{}, false, err
 	}
-	return len(d.limiters.bad()) > 0 || len(d.sessions.bad()) > 0
+	return l.Clone(), len(d.limiters.bad()) > 0 || len(d.sessions.bad()) > 0, nil
 }
 
 // bad returns the unusable files, by id.
@@ -246,23 +312,27 @@ func (s *shelf[T]) bad() map[string]error {
 	return m
 }
 
-// tidy mends or sets aside what cannot be used; the lock is held.
-func (d *Dir) tidy(r *rooms) error {
+// tidy mends or sets aside what cannot be used; fresh says that the shelves
+// are up to date.
+func (d *Dir) tidy(h *holder, fresh bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, err := d.scanBoth(r); err != nil {
-		return err
+	if !fresh {
+		if err := d.scanBoth(h.rooms); err != nil {
+			return err
+		}
 	}
-	tidyShelf(d, r.limiters, &d.limiters)
-	tidyShelf(d, r.sessions, &d.sessions)
-	return nil
+	return errors.Join(tidyShelf(d, h, h.limiters, &d.limiters), tidyShelf(d, h, h.sessions, &d.sessions))
 }
 
-func tidyShelf[T any](d *Dir, dir int, s *shelf[T]) {
+func tidyShelf[T any](d *Dir, h *holder, dir int, s *shelf[T]) error {
 	for id, why := range s.bad() {
 		name, err := escape(id)
 		if err != nil {
 			continue
+		}
+		if err := h.touch(); err != nil {
+			return err
 		}
 		name += jsonExt
 		if errors.Is(why, fs.ErrPermission) && d.mend(dir, s.room, name, why) {
@@ -275,4 +345,5 @@ func tidyShelf[T any](d *Dir, dir int, s *shelf[T]) {
 			delete(s.entries, id)
 		}
 	}
+	return nil
 }

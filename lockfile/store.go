@@ -27,15 +27,24 @@ type Store interface {
 	// fn owns the ledger that it is given and may change it in place. It runs
 	// under the lock of every sibling: it must not block, sleep or call the
 	// store. A limiter or dead session missing from what it returns is
-	// removed; a nil map means "as it was"; a live session cannot be removed,
-	// and one that holds no lease cannot be added (ErrNoSession). Session.Alive,
-	// Schema and Limiter.Updated are the store's to write.
+	// removed; a nil map means "as it was". A live session is written by the
+	// store that holds its lease only: from any other, changes to it are not
+	// stored, and it cannot be removed by anyone. One that holds no lease cannot
+	// be added (ErrNoSession). Session.Alive, Schema and Limiter.Updated are the
+	// store's to write.
 	//
 	// ErrBusy: a sibling held the lock for LockWait. ErrSchema: a newer qshim
 	// wrote here. After any error nothing was changed, with one exception that
 	// the error names: a disk that filled up between two renames; the change
 	// is then completed by whoever takes the lock next.
 	Update(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error)
+
+	// Glance and UpdateOwn are Read and Update without the siblings: Sessions
+	// holds only those of this store's own leases. They cost the same whether
+	// two sessions run or two hundred, and do for all that concerns oneself: to
+	// see that one must stop, to report a finding, the edge of a turn.
+	Glance() (Ledger, error)
+	UpdateOwn(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error)
 
 	// Lease makes s a session that is alive until the lease is closed or this
 	// process ends, in whatever way. An empty s.ID is replaced by a fresh one.
@@ -82,6 +91,12 @@ type Store interface {
 type Lease interface {
 	// ID is the session's id.
 	ID() string
+	// Record changes this session alone, much cheaper than Update: it needs no
+	// lock and reads no sibling. It is how a shim keeps its state, its turns
+	// and what it is about to stop. fn must not call the store. Siblings are
+	// not given a hint. ErrNoSession: the lease is closed, or its file was
+	// removed, which the next Update repairs.
+	Record(fn func(*Session)) error
 	// Close ends the session: its files are removed, and the debug logs that
 	// were made for it.
 	Close() error

@@ -18,7 +18,7 @@ const (
 	forLock  = unix.O_RDWR | unix.O_CREAT | always
 	forNew   = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | always
 	forTail  = unix.O_RDWR | unix.O_CREAT | unix.O_APPEND | always
-	forTrunc = unix.O_WRONLY | always
+	forWrite = unix.O_RDWR | always
 	forDir   = unix.O_RDONLY | unix.O_DIRECTORY | always
 	here     = unix.AT_FDCWD
 )
@@ -44,6 +44,7 @@ type stat struct {
 	mode   fs.FileMode
 	uid    int
 	blocks int64 // 512 bytes each
+	ctime  int64 // nanoseconds
 }
 
 // again repeats a call that a signal interrupted: x/sys does not.
@@ -81,6 +82,7 @@ func statFD(fd int) (stat, error) {
 func toStat(st *unix.Stat_t) stat {
 	s := stat{uid: int(st.Uid), blocks: int64(st.Blocks)}
 	s.dev, s.ino, s.size, s.mtime = uint64(st.Dev), uint64(st.Ino), int64(st.Size), unix.TimespecToNsec(st.Mtim)
+	s.ctime = unix.TimespecToNsec(st.Ctim)
 	s.mode = fs.FileMode(st.Mode & 0o777)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -147,6 +149,21 @@ func (d descriptor) ReadAt(p []byte, off int64) (int, error) {
 	return max(n, 0), err
 }
 
+func (d descriptor) WriteAt(p []byte, off int64) (int, error) {
+	done := 0
+	for done < len(p) {
+		n, err := again(func() (int, error) { return unix.Pwrite(int(d), p[done:], off+int64(done)) })
+		if err != nil {
+			return done, err
+		}
+		if n == 0 {
+			return done, io.ErrShortWrite
+		}
+		done += n
+	}
+	return done, nil
+}
+
 func (d descriptor) Write(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
@@ -160,6 +177,12 @@ func (d descriptor) Write(p []byte) (int, error) {
 		done += n
 	}
 	return done, nil
+}
+
+// processThere reports that a process of that number exists, whoever's it is.
+func processThere(pid int) bool {
+	err := unix.Kill(pid, 0)
+	return err == nil || err == unix.EPERM
 }
 
 func effectiveUID() int { return unix.Geteuid() }

@@ -10,10 +10,19 @@ import (
 
 // Update implements Store.
 func (d *Dir) Update(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error) {
-	known := d.warm()
+	known, seen := d.warm()
+	return d.update(ctx, fn, func(h *holder) (Ledger, error) { return d.current(h, known, seen) })
+}
+
+// UpdateOwn implements Store.
+func (d *Dir) UpdateOwn(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error) {
+	return d.update(ctx, fn, d.currentOwn)
+}
+
+func (d *Dir) update(ctx context.Context, fn func(Ledger) (Ledger, []Event), load func(*holder) (Ledger, error)) (Ledger, error) {
 	var out Ledger
-	err := d.locked(ctx, LockWait, func(r *rooms) error {
-		old, err := d.current(r, known)
+	err := d.locked(ctx, LockWait, func(h *holder) error {
+		old, err := load(h)
 		if err != nil {
 			return err
 		}
@@ -22,7 +31,7 @@ func (d *Dir) Update(ctx context.Context, fn func(old Ledger) (Ledger, []Event))
 		if err != nil {
 			return err
 		}
-		if err := d.commit(r, changes, events); err != nil {
+		if err := d.commit(h, changes, events); err != nil {
 			return err
 		}
 		d.remember(next)
@@ -35,40 +44,63 @@ func (d *Dir) Update(ctx context.Context, fn func(old Ledger) (Ledger, []Event))
 	return out, nil
 }
 
-// warm reads files and probes leases before the lock is taken, to hold it only
-// for what changed since. A session seen dead stays dead, one seen alive may
-// die at any moment, also after a probe under the lock: so nothing is lost.
-// Errors are left to the same reading under the lock.
-func (d *Dir) warm() map[string]bool {
-	r, err := d.enter()
-	if err != nil {
-		return nil
-	}
-	defer d.leave(r)
+// currentOwn is the state under the lock without the siblings.
+func (d *Dir) currentOwn(h *holder) (Ledger, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, err := d.sessions.scan(r.sessions); err != nil {
-		return nil
+	if err := d.limiters.scan(h.limiters); err != nil {
+		return Ledger{}, err
 	}
-	known := make(map[string]bool, len(d.sessions.entries))
+	if err := tidyShelf(d, h, h.limiters, &d.limiters); err != nil {
+		return Ledger{}, err
+	}
+	for _, own := range d.leases {
+		if err := d.healOne(h, own); err != nil {
+			return Ledger{}, err
+		}
+	}
+	return d.assembleOwn()
+}
+
+// warm reads files and probes leases before the lock is taken, to hold it only
+// for what changed since; seen is the write count that this reading stands for,
+// 0 if it stands for none. A session seen dead stays dead, one seen alive may
+// die at any moment, also after a probe under the lock: so nothing is lost.
+// Errors are left to the same reading under the lock.
+func (d *Dir) warm() (known map[string]bool, seen uint64) {
+	r, err := d.enter()
+	if err != nil {
+		return nil, 0
+	}
+	defer d.leave(r)
+	seen, _ = r.writes()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.scanBoth(r); err != nil {
+		return nil, 0
+	}
+	known = make(map[string]bool, len(d.sessions.entries))
 	for id := range d.sessions.entries {
 		known[id] = d.alive(r, id)
 	}
-	return known
+	if seen%2 == 1 {
+		seen = 0 // somebody was writing
+	}
+	return known, seen
 }
 
 // current is the state under the lock, tidied, with our own sessions written
 // again if somebody removed them. Its values share memory with the shelves.
-func (d *Dir) current(r *rooms, known map[string]bool) (Ledger, error) {
-	if err := d.tidy(r); err != nil {
+func (d *Dir) current(h *holder, known map[string]bool, seen uint64) (Ledger, error) {
+	if err := d.tidy(h, seen > 0 && seen == h.gen); err != nil {
 		return Ledger{}, err
 	}
-	if err := d.heal(r); err != nil {
+	if err := d.heal(h); err != nil {
 		return Ledger{}, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.assemble(r, known)
+	return d.assemble(h.rooms, known)
 }
 
 // change is one file as it is to be; nil data: removed.
@@ -100,6 +132,7 @@ func (d *Dir) diffLimiters(old Ledger, next *Ledger) (changes []change, err erro
 	for id, l := range next.Limiters {
 		was, had := old.Limiters[id]
 		l.ID, l.Schema, l.Updated = id, Schema, was.Updated
+		next.Limiters[id] = l
 		if had && same(was, l) {
 			continue
 		}
@@ -131,7 +164,12 @@ func (d *Dir) diffSessions(old Ledger, next *Ledger) (changes []change, err erro
 		if !had {
 			return nil, fmt.Errorf("session %q: %w", clip(id, 80), ErrNoSession)
 		}
+		if was.Alive && !d.holds(id) {
+			next.Sessions[id] = was.Clone()
+			continue // its own process alone writes it, at this very moment perhaps
+		}
 		s.ID, s.Schema, s.Alive = id, Schema, was.Alive
+		next.Sessions[id] = s
 		if same(was, s) {
 			continue
 		}
@@ -155,6 +193,13 @@ func (d *Dir) diffSessions(old Ledger, next *Ledger) (changes []change, err erro
 		}
 	}
 	return changes, nil
+}
+
+// holds reports that the session is one of this process.
+func (d *Dir) holds(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.leases[id] != nil
 }
 
 func appendRemoval(changes []change, room, id string) []change {
