@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -169,7 +168,20 @@ func leadsToQshim(file string, own fs.FileInfo) bool {
 }
 
 // namesQshim finds qshim as a word: a command, or the end of a path.
-var namesQshim = regexp.MustCompile(`(^|[\s/"'` + "`" + `;&|(=])qshim($|[\s"'` + "`" + `;&|)])`)
+func namesQshim(line []byte) bool {
+	const before, after = " \t/\"'`;&|(=", " \t\"'`;&|)"
+	for at := 0; ; {
+		i := bytes.Index(line[at:], []byte("qshim"))
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len("qshim")
+		if (i == 0 || strings.IndexByte(before, line[i-1]) >= 0) && (at == len(line) || strings.IndexByte(after, line[at]) >= 0) {
+			return true
+		}
+	}
+}
 
 // scriptOfQshim looks into the first 16 KiB of a script: wrappers are short,
 // and agents that are scripts do not speak of qshim. Comment lines do not count.
@@ -181,7 +193,7 @@ func scriptOfQshim(r io.ReaderAt) bool {
 	}
 	n, _ = r.ReadAt(buf, 0) // EOF is the usual end
 	for line := range bytes.Lines(buf[:n]) {
-		if t := bytes.TrimSpace(line); !bytes.HasPrefix(t, []byte("#")) && namesQshim.Match(t) {
+		if t := bytes.TrimSpace(line); !bytes.HasPrefix(t, []byte("#")) && namesQshim(t) {
 			return true
 		}
 	}
@@ -218,27 +230,31 @@ type launchTarget struct {
 // Args are the agent's own arguments.
 func (t *launchTarget) Args() []string { return t.Argv[t.Inv.At+1:] }
 
+// profiles are the agents that a launch may be of: the user's before ours.
+type profiles struct {
+	index agents.Index
+	load  func(name string) (*agents.Profile, error)
+}
+
+// builtinProfiles are those that qshim carries.
+func builtinProfiles() profiles { return profiles{agents.Builtins(), agents.Load} }
+
 // resolveLaunch finds out what a command line runs. words are the agent and
 // its arguments as typed; forced is --profile, "" without it.
-func resolveLaunch(words []string, forced string, set agents.Set, f *finder) (launchTarget, error) {
+func resolveLaunch(words []string, forced string, p profiles, f *finder) (launchTarget, error) {
 	if len(words) == 0 {
 		return launchTarget{}, &launchError{2, "no agent is named"}
 	}
-	t := launchTarget{Argv: append([]string(nil), words...), Inv: set.Invocation(words)}
+	t := launchTarget{Argv: append([]string(nil), words...), Inv: p.index.Invocation(words)}
 	name := t.Inv.Profile
 	if forced != "" {
 		name = forced
 	}
-	for _, p := range set {
-		if p.Name == name && t.Profile == nil {
-			t.Profile = p
-		}
-	}
-	if t.Profile == nil {
-		return t, &launchError{2, (&agents.UnknownError{Name: name}).Error()}
+	var err error
+	if t.Profile, err = p.load(name); err != nil {
+		return t, &launchError{2, err.Error()}
 	}
 	t.Command = agents.BaseName(words[t.Inv.At])
-	var err error
 	if t.Path, err = f.find(words[0]); err != nil {
 		return t, err
 	}

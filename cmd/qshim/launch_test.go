@@ -226,7 +226,7 @@ func TestResolve(t *testing.T) {
 		{"node /x/gemini.js -p hi", "", "gemini", dir + "/node", "gemini", "-p hi"},
 		{"env A=1 claude x", "", "claude", dir + "/env", "claude", "x"},
 	} {
-		got, err := resolveLaunch(strings.Fields(c.line), c.forced, agents.Builtins(), f)
+		got, err := resolveLaunch(strings.Fields(c.line), c.forced, builtinProfiles(), f)
 		if err != nil {
 			t.Errorf("%s: %v", c.line, err)
 			continue
@@ -236,16 +236,16 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	// env would find the link to qshim first: it is given the agent's own file.
-	got, err := resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", agents.Builtins(), f)
+	got, err := resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", builtinProfiles(), f)
 	if err != nil || !slices.Equal(got.Argv, []string{"env", "A=1", dir + "/claude", "x"}) {
 		t.Errorf("%q, %v", got.Argv, err)
 	}
 	f.path = dir
-	got, err = resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", agents.Builtins(), f)
+	got, err = resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", builtinProfiles(), f)
 	if err != nil || !slices.Equal(got.Argv, []string{"env", "A=1", "claude", "x"}) {
 		t.Errorf("without a link the line is left alone: %q, %v", got.Argv, err)
 	}
-	if _, err := resolveLaunch([]string{"claude"}, "nobody", agents.Builtins(), f); code(err) != 2 {
+	if _, err := resolveLaunch([]string{"claude"}, "nobody", builtinProfiles(), f); code(err) != 2 {
 		t.Errorf("unknown profile: %v", err)
 	}
 }

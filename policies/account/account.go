@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
-	"regexp"
 	"strings"
 
 	"qshim/policies/agents"
@@ -137,7 +136,7 @@ func (l *Launch) identity(w who) Identity {
 	if w.project != "" {
 		main.ID += "/" + w.project
 	}
-	if hashForm.MatchString(w.account) {
+	if isHash(w.account) {
 		sep := ", "
 		if w.secret {
 			sep = " "
@@ -169,10 +168,9 @@ func (l *Launch) alias(m Limiter) Limiter {
 	return m
 }
 
-var (
-	hashForm = regexp.MustCompile(`^[0-9a-f]{12}$`)
-	idForm   = regexp.MustCompile(`^[a-z0-9._-]+(/[a-z0-9._@-]+){1,2}$|^[a-z0-9._-]+@source$`)
-)
+func isHash(s string) bool {
+	return len(s) == 12 && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // IDError says that a limiter ID given by a person has not the form of one.
 type IDError struct{ ID string }
@@ -184,7 +182,17 @@ func (e *IDError) Error() string {
 // CheckID checks an ID from --limiter or the config. nil: it is one. The error
 // does not quote it: a key may have been pasted there.
 func CheckID(id string) error {
-	if len(id) > 120 || !idForm.MatchString(id) {
+	const part = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+	parts := strings.Split(strings.TrimSuffix(id, "@source"), "/")
+	ok := len(id) <= 120 && len(parts) <= 3 && (len(parts) == 1) == strings.HasSuffix(id, "@source")
+	for i, p := range parts {
+		letters := part
+		if i > 0 {
+			letters += "@"
+		}
+		ok = ok && p != "" && strings.Trim(p, letters) == ""
+	}
+	if !ok {
 		return &IDError{ID: id}
 	}
 	return nil

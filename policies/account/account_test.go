@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"qshim/policies/agents"
@@ -25,15 +26,26 @@ var salt = []byte("salt of the test")
 // the tables below say which secret counts, TestHash how it is hashed.
 func h(parts ...string) string { l := Launch{Salt: salt}; return l.hash(parts...) }
 
+var loaded sync.Map
+
+func load(name string) (*agents.Profile, error) {
+	if p, ok := loaded.Load(name); ok {
+		return p.(*agents.Profile), nil
+	}
+	p, err := agents.Load(name)
+	if err == nil {
+		loaded.Store(name, p)
+	}
+	return p, err
+}
+
 func profile(t testing.TB, name string) *agents.Profile {
 	t.Helper()
-	for _, p := range agents.Builtins() {
-		if p.Name == name {
-			return p
-		}
+	p, err := load(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no profile ", name)
-	return nil
+	return p
 }
 
 type row struct {

@@ -2,8 +2,19 @@ package agents
 
 import "strings"
 
-// Set is a number of profiles; where two claim a name, the first one has it.
-type Set []*Profile
+// Entry is what a launch needs to know of every profile.
+type Entry struct {
+	Name     string
+	Binaries []string
+	Packages []string
+}
+
+// Entry is the profile's place in an index.
+func (p *Profile) Entry() Entry { return Entry{p.Name, p.Binaries, p.Packages} }
+
+// Index tells which profile a command belongs to; where two claim a name, the
+// first one has it.
+type Index []Entry
 
 // Invocation is what a command line runs.
 type Invocation struct {
@@ -57,12 +68,12 @@ var runners = map[string]runner{
 }
 
 // Invocation names the profile of a command line.
-func (s Set) Invocation(argv []string) Invocation {
+func (x Index) Invocation(argv []string) Invocation {
 	inv := Invocation{Profile: generic}
 	for at := 0; at < len(argv); {
 		inv.At = at
 		base := BaseName(argv[at])
-		if name := s.byName(argv[at], base); name != "" {
+		if name := x.byName(argv[at], base); name != "" {
 			inv.Profile = name
 			return inv
 		}
@@ -70,7 +81,7 @@ func (s Set) Invocation(argv []string) Invocation {
 		if base == "env" {
 			next = inv.env(argv, at)
 		} else if r, ok := runners[base]; ok {
-			return s.run(inv, argv, at, r)
+			return x.run(inv, argv, at, r)
 		}
 		if next <= at || next >= len(argv) {
 			break
@@ -114,7 +125,7 @@ func (inv *Invocation) env(argv []string, at int) int {
 }
 
 // run looks behind a runner for the agent.
-func (s Set) run(inv Invocation, argv []string, at int, r runner) Invocation {
+func (x Index) run(inv Invocation, argv []string, at int, r runner) Invocation {
 	i, named := at+1, ""
 	subcommand := len(r.words) > 0
 	for ; i < len(argv); i++ {
@@ -137,9 +148,9 @@ func (s Set) run(inv Invocation, argv []string, at int, r runner) Invocation {
 	if i >= len(argv) || subcommand && !has(r.words, "") {
 		return inv
 	}
-	name := s.byName(argv[i], BaseName(argv[i]))
+	name := x.byName(argv[i], BaseName(argv[i]))
 	if name == "" && named != "" {
-		name = s.byPackage(named)
+		name = x.byPackage(named)
 	}
 	if name == "" {
 		return inv
@@ -149,19 +160,19 @@ func (s Set) run(inv Invocation, argv []string, at int, r runner) Invocation {
 }
 
 // byName finds a profile by a command's base name or a package.
-func (s Set) byName(word, base string) string {
-	for _, p := range s {
+func (x Index) byName(word, base string) string {
+	for _, p := range x {
 		if has(p.Binaries, base) {
 			return p.Name
 		}
 	}
-	return s.byPackage(word)
+	return x.byPackage(word)
 }
 
 // byPackage finds a profile by a package with or without a version, with deno's
 // npm: in front, or by a file of an installed package.
-func (s Set) byPackage(word string) string {
-	for _, p := range s {
+func (x Index) byPackage(word string) string {
+	for _, p := range x {
 		for _, pkg := range p.Packages {
 			if strings.Contains(word, "node_modules/"+pkg+"/") {
 				return p.Name
@@ -172,7 +183,7 @@ func (s Set) byPackage(word string) string {
 	if i := strings.LastIndexByte(word, '@'); i > 0 {
 		word = word[:i]
 	}
-	for _, p := range s {
+	for _, p := range x {
 		if has(p.Packages, word) {
 			return p.Name
 		}

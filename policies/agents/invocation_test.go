@@ -85,13 +85,21 @@ func TestInvocationEnv(t *testing.T) {
 func FuzzInvocation(f *testing.F) {
 	f.Add("env\x00A=1\x00npx\x00-p\x00x\x00codex")
 	f.Add("node\x00--\x00-")
+	var all []*Profile
+	for _, n := range Names() {
+		p, err := Load(n)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, p)
+	}
 	f.Fuzz(func(t *testing.T, line string) {
 		argv := strings.Split(line, "\x00")
 		name, at := ByInvocation(argv)
 		if at < 0 || at >= len(argv) || name == "" {
 			t.Fatalf("%q: %s at %d", argv, name, at)
 		}
-		for _, p := range Builtins() {
+		for _, p := range all {
 			p.ClassifyOn(argv, Setting{})
 			p.Adjustments(argv, func(string) string { return "" }, Known{})
 			p.Family(line)

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -8,7 +9,8 @@ import (
 // TestExamples runs every example that stands beside the rules in the TOML files.
 func TestExamples(t *testing.T) {
 	for _, name := range Names() {
-		p, err := Load(name)
+		data, _ := Builtin(name)
+		p, err := Parse(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,5 +158,25 @@ func TestProfilesAreComplete(t *testing.T) {
 	}
 	if _, err := Load("nobody"); err == nil || !strings.Contains(err.Error(), "claude, codex, gemini, generic") {
 		t.Errorf("unknown profile: %v", err)
+	}
+}
+
+// TestQuick: the shortcuts of a launch agree with the whole file.
+func TestQuick(t *testing.T) {
+	index := Builtins()
+	for i, name := range Names() {
+		data, _ := Builtin(name)
+		whole, err := Parse(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(index[i], whole.Entry()) {
+			t.Errorf("%s: the index has %+v, the file %+v", name, index[i], whole.Entry())
+		}
+		used := profile(t, name)
+		whole.Examples = Examples{}
+		if !reflect.DeepEqual(used, whole) {
+			t.Errorf("%s: Load and Parse differ beyond the examples", name)
+		}
 	}
 }

@@ -24,17 +24,29 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
-// detectLine begins the part that belongs to package detect.
-var detectLine = regexp.MustCompile(`(?m)^[ \t]*\[{1,2}[ \t]*detect[ \t]*[.\]]`)
+// launchPart is what stands above the first [detect], [detect.x] or
+// [[detect.x]] line: the rest belongs to package detect.
+func launchPart(data []byte) []byte {
+	at := 0
+	for line := range bytes.Lines(data) {
+		t := bytes.TrimLeft(line, " \t")
+		if rest := bytes.TrimLeft(bytes.TrimPrefix(bytes.TrimPrefix(t, []byte("[")), []byte("[")), " \t"); len(rest) < len(t) {
+			if rest, ok := bytes.CutPrefix(rest, []byte("detect")); ok {
+				if rest = bytes.TrimLeft(rest, " \t"); len(rest) > 0 && (rest[0] == '.' || rest[0] == ']') {
+					return data[:at]
+				}
+			}
+		}
+		at += len(line)
+	}
+	return data
+}
 
 // Parse decodes the launch part of a profile: everything above the [detect]
 // line. Unknown keys, unknown words and impossible values are an *Error with
 // line and column. What stands from [detect] on is not looked at.
 func Parse(name string, data []byte) (*Profile, error) {
-	file, head := name+".toml", data
-	if at := detectLine.FindIndex(data); at != nil {
-		head = data[:at[0]]
-	}
+	file, head := name+".toml", launchPart(data)
 	p := &Profile{}
 	md, err := toml.NewDecoder(bytes.NewReader(head)).Decode(p)
 	if err != nil {
@@ -57,14 +69,14 @@ func Parse(name string, data []byte) (*Profile, error) {
 
 // typeError is how the decoder words a value of the wrong type: no type of its
 // own, the line and the key in the text (BurntSushi/toml 1.6.0).
-var typeError = regexp.MustCompile(`^toml: line \d+ \(last key "([^"]*)"\): (.*)$`)
+const typeError = `^toml: line \d+ \(last key "([^"]*)"\): (.*)$`
 
 func syntaxError(file string, head []byte, err error) error {
 	var pe toml.ParseError
 	if errors.As(err, &pe) {
 		return &Error{file, pe.Position.Line, max(pe.Position.Col, 1), pe.Message}
 	}
-	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
+	if m := regexp.MustCompile(typeError).FindStringSubmatch(err.Error()); m != nil {
 		line, col := locate(head, strings.Split(m[1], "."))
 		return &Error{file, line, col, m[1] + ": " + m[2]}
 	}
@@ -76,8 +88,12 @@ var (
 	identities = []string{"claude", "codex", "gemini", "none"}
 	logKinds   = []string{"", "claude-transcript", "codex-rollout", "gemini"}
 	signals    = []string{"", "SIGTERM", "SIGHUP", "SIGINT"}
-	nameForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 )
+
+// isName: lower-case letters, digits, dots, dashes and underscores, at most 32.
+func isName(s string) bool {
+	return s != "" && len(s) <= 32 && s == slug(s) && !strings.Contains(s, "@")
+}
 
 // fault returns the first thing wrong with a decoded profile and its key, or "".
 func (p *Profile) fault(name string) (toml.Key, string) {
@@ -92,11 +108,11 @@ func (p *Profile) fault(name string) (toml.Key, string) {
 	switch {
 	case p.Name != name:
 		return toml.Key{"name"}, fmt.Sprintf("name is %q in a file named %s.toml: make them equal", p.Name, name)
-	case !nameForm.MatchString(p.Name):
+	case !isName(p.Name):
 		return toml.Key{"name"}, "a name is lower-case letters, digits, dots, dashes and underscores, at most 32"
 	case p.Title == "":
 		return toml.Key{"title"}, "title is missing: the agent's name for people"
-	case !nameForm.MatchString(p.Provider):
+	case !isName(p.Provider):
 		return toml.Key{"provider"}, "provider must be lower-case letters, digits, dots, dashes and underscores"
 	case !oneOf(p.Identity, identities):
 		return toml.Key{"identity"}, "identity must be one of " + strings.Join(identities, ", ")
@@ -162,7 +178,7 @@ func (p *Profile) listFault() (toml.Key, string) {
 }
 
 // assignment is a line that begins a key's value.
-var assignment = regexp.MustCompile(`^\s*"?([A-Za-z0-9_.-]+)"?\s*=`)
+const assignment = `^\s*"?([A-Za-z0-9_.-]+)"?\s*=`
 
 // locate finds the line and column of a key, which the decoder does not report
 // for keys that it leaves out: written as a line of its table, as a table, or
@@ -173,13 +189,14 @@ func locate(data []byte, key toml.Key) (line, col int) {
 	if len(key) > 0 {
 		last, want = key[len(key)-1], strings.Join(key[:len(key)-1], ".")
 	}
+	begins := regexp.MustCompile(assignment)
 	word := regexp.MustCompile(`(^|[\s{,."])` + regexp.QuoteMeta(last) + `"?\s*=`)
 	header, table, value, depth := 1, "", "", 0
 	for i, text := range strings.Split(string(data), "\n") {
 		trimmed := strings.TrimSpace(text)
 		inside := depth > 0
 		depth += brackets(text)
-		if m := assignment.FindStringSubmatch(text); m != nil && !inside {
+		if m := begins.FindStringSubmatch(text); m != nil && !inside {
 			value = strings.TrimPrefix(table+"."+m[1], ".")
 		} else if !inside && strings.HasPrefix(trimmed, "[") && strings.HasSuffix(trimmed, "]") && !strings.ContainsAny(trimmed, "\"',{") {
 			table, value = strings.Trim(trimmed, "[] \t"), ""
