@@ -81,7 +81,7 @@ func (p *Profile) classify(text string, m Mode, excerpt bool) line {
 var hotWords = []string{
 	"imit", "uota", "429", "rror", "redit", "etry", "sage", "verload", "capacity", "econnect",
 	"demand", "llowance", "xhausted", "heads up", "Heads up", "API", "pend", "pgrade", "Insufficient",
-	"ttempt", "switched", "Balance", "限", "重试", "إعادة", "Too ", "hrottl", "load", "uthenticat", "login", "plan", "queue", "perating", "equired", "free trial", "used up",
+	"ttempt", "switched", "Balance", "限", "重试", "إعادة", "Too ", "hrottl", "load", "uthenticat", "login", "plan", "queue", "perating", "equired", "free trial", "used up", "udget", "ongestion",
 }
 
 func isHot(text string, words []string) bool {
@@ -174,7 +174,7 @@ func (p *Profile) carries(b *block, l *line, gap bool) bool {
 		return true
 	}
 	s := p.starter(l, d.name)
-	return s == nil || s == d
+	return s == nil || s == d || d.holds[s.name]
 }
 
 // starter is the first definition that row l can start, below a block of kind prev.

@@ -82,6 +82,7 @@ type rowDef struct {
 	after       map[string]bool
 	notAfter    map[string]bool
 	before      map[string]bool // what may stand below; otherwise a later definition is asked
+	holds       map[string]bool // kinds whose start does not break it
 	excerpt     bool            // only in plain rows, which may begin anywhere
 	bit         uint64
 }
@@ -135,6 +136,7 @@ type rowTable struct {
 	After    []string `toml:"after"`
 	NotAfter []string `toml:"not_after"`
 	Before   []string `toml:"before"`
+	Holds    []string `toml:"holds"`
 	Excerpt  bool     `toml:"excerpt"`
 }
 
@@ -293,7 +295,7 @@ func (c *compiler) row(t *rowTable) {
 	d := &rowDef{
 		name: t.Name, who: who, mode: c.mode(t.Mode), gap: t.Gap, box: t.Box,
 		start: c.re("start", t.Start), more: c.re("more", t.More), stop: c.re("stop", t.Stop),
-		after: set(t.After), notAfter: set(t.NotAfter), before: set(t.Before), excerpt: t.Excerpt,
+		after: set(t.After), notAfter: set(t.NotAfter), before: set(t.Before), holds: set(t.Holds), excerpt: t.Excerpt,
 		bit: 1 << uint(len(c.p.rows)),
 	}
 	d.cancels = who == byModel || who == byTool || who == byUser

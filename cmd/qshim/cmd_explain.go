@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qshim/detect"
+	"qshim/policies/agents"
+)
+
+// maxExplain bounds the input of explain; the longest recording we have is
+// under 1 MB, a day of output is some 100 MB.
+const maxExplain = 256 << 20
+
+// explainArgs are the flags of explain as typed.
+type explainArgs struct {
+	agent, mode, now, tz string
+	cols, rows           int
+	raw, json            bool
+}
+
+// explainCmd reads rows, bytes or a recording and says what they mean.
+func explainCmd() *cobra.Command {
+	var a explainArgs
+	c := &cobra.Command{
+		Use:           "explain [flags] FILE|-",
+		Short:         explainShort,
+		Long:          explainLong,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return explainUsagef(explainWantsFile)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return runExplain(a, args[0], c.InOrStdin(), c.OutOrStdout())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&a.agent, "agent", "", explainFlagAgent)
+	f.StringVar(&a.mode, "mode", "", explainFlagMode)
+	f.StringVar(&a.now, "now", "", explainFlagNow)
+	f.StringVar(&a.tz, "tz", "", explainFlagTZ)
+	f.IntVar(&a.cols, "cols", 80, explainFlagCols)
+	f.IntVar(&a.rows, "rows", 24, explainFlagRows)
+	f.BoolVar(&a.raw, "raw", false, explainFlagRaw)
+	f.BoolVar(&a.json, "json", false, explainFlagJSON)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainUsagef("%v", err) })
+	return c
+}
+
+// explainUsageError is a mistake in the command line: exit code 2.
+type explainUsageError struct{ msg string }
+
+func (e *explainUsageError) Error() string { return e.msg }
+
+// ExitCode is the status that the doorstep exits with.
+func (e *explainUsageError) ExitCode() int { return 2 }
+
+func explainUsagef(format string, args ...any) error {
+	return &explainUsageError{fmt.Sprintf("explain: "+format, args...)}
+}
+
+func runExplain(a explainArgs, file string, in io.Reader, out io.Writer) error {
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	p, err := explainProfile(a.agent)
+	if err != nil {
+		return err
+	}
+	data, err := readExplain(file, in)
+	if err != nil {
+		return explainUsagef("%v", err)
+	}
+	found, err := a.explain(p, file, data, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeExplainJSON(out, p.Name, found)
+	}
+	return writeExplainText(out, p.Name, found, o)
+}
+
+// options turns the flags into detect's options.
+func (a explainArgs) options() (o detect.ExplainOptions, err error) {
+	o = detect.ExplainOptions{Cols: a.cols, Rows: a.rows, Now: time.Now(), Zone: time.Local}
+	switch a.mode {
+	case "":
+		o.Mode = detect.Both
+	case "tui":
+		o.Mode = detect.TUI
+	case "headless":
+		o.Mode = detect.Headless
+	default:
+		return o, explainUsagef(explainBadMode, a.mode)
+	}
+	if a.cols < 1 || a.cols > 1000 || a.rows < 1 || a.rows > 500 {
+		return o, explainUsagef(explainBadSize, a.cols, a.rows)
+	}
+	if a.now != "" {
+		if o.Now, err = time.Parse(time.RFC3339, a.now); err != nil {
+			return o, explainUsagef(explainBadNow, a.now)
+		}
+	}
+	if a.tz != "" {
+		if o.Zone, err = time.LoadLocation(a.tz); err != nil {
+			return o, explainUsagef(explainBadZone, a.tz)
+		}
+	}
+	return o, nil
+}
+
+// explainProfile is the agent's profile, or generic for one that has none.
+func explainProfile(name string) (*detect.Profile, error) {
+	name = strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".toml"))
+	data, ok := agents.Builtin(name)
+	if !ok {
+		name = "generic"
+		if data, ok = agents.Builtin(name); !ok {
+			return nil, errors.New("explain: the generic profile is missing from this build")
+		}
+	}
+	return detect.ParseProfile(name+".toml", data)
+}
+
+func readExplain(file string, in io.Reader) ([]byte, error) {
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }() // read only
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxExplain+1))
+	if err == nil && len(data) > maxExplain {
+		err = fmt.Errorf("%s: larger than %d MiB", file, maxExplain>>20)
+	}
+	return data, err
+}
+
+// explain chooses the reader of the input's kind.
+func (a explainArgs) explain(p *detect.Profile, file string, data []byte, o detect.ExplainOptions) ([]detect.Explained, error) {
+	switch {
+	case strings.HasSuffix(file, ".cast"), file == "-" && !a.raw && castHead(data):
+		c, err := detect.ReadCast(bytes.NewReader(data))
+		if err != nil {
+			return nil, explainUsagef(explainBadCast, file, err)
+		}
+		return p.ExplainCast(c, o), nil
+	case a.raw:
+		return p.ExplainRaw(data, o), nil
+	}
+	text := strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	return p.ExplainRows(strings.Split(text, "\n"), o), nil
+}
+
+// castHead reports whether the first line is the header of a recording.
+func castHead(data []byte) bool {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	var h struct {
+		Version int             `json:"version"`
+		Width   int             `json:"width"`
+		Term    json.RawMessage `json:"term"`
+	}
+	return json.Unmarshal(line, &h) == nil && h.Version >= 2 && (h.Width > 0 || h.Term != nil)
+}
+
+// explainedJSON is one finding as explain --json prints it. What is not said
+// is null.
+type explainedJSON struct {
+	Class       string   `json:"class"`
+	Cause       *string  `json:"cause"`
+	Measure     *string  `json:"measure"`
+	Scope       *string  `json:"scope"`
+	Model       *string  `json:"model"`
+	Reset       *string  `json:"reset"`
+	ResetSource *string  `json:"reset_source"`
+	RetryAfter  *float64 `json:"retry_after_s"`
+	Confidence  string   `json:"confidence"`
+	Rule        string   `json:"rule"`
+	Rows        []string `json:"rows"`
+	At          float64  `json:"at_s"`
+}
+
+func writeExplainJSON(out io.Writer, agent string, found []detect.Explained) error {
+	doc := struct {
+		Agent    string          `json:"agent"`
+		Findings []explainedJSON `json:"findings"`
+	}{agent, make([]explainedJSON, 0, len(found))}
+	for _, f := range found {
+		j := explainedJSON{
+			Class: string(f.Class), Cause: explainSaid(string(f.Cause)), Measure: explainSaid(string(f.Measure)), Scope: explainSaid(string(f.Scope)),
+			Model: explainSaid(f.Model), ResetSource: explainSaid(string(f.ResetSource)), Confidence: string(f.Confidence),
+			Rule: f.Rule, Rows: f.Rows, At: f.Offset.Round(time.Millisecond).Seconds(),
+		}
+		if !f.Reset.IsZero() {
+			j.Reset = explainSaid(f.Reset.UTC().Format(time.RFC3339Nano))
+		}
+		if f.RetryAfter > 0 {
+			s := f.RetryAfter.Seconds()
+			j.RetryAfter = &s
+		}
+		doc.Findings = append(doc.Findings, j)
+	}
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e.Encode(doc)
+}
+
+// explainSaid is nil for what the text does not say.
+func explainSaid(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
