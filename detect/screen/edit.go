@@ -14,13 +14,13 @@ func (s *Screen) fill(r *row, x0, x1 int, c cell) {
 	}
 	s.splitWide(r, x0)
 	s.splitWide(r, x1)
-	changed := false
 	part := r.cells[x0:x1]
+	for len(part) > 0 && part[0] == c {
+		part = part[1:]
+	}
+	changed := len(part) > 0
 	for i := range part {
-		if part[i] != c {
-			part[i] = c
-			changed = true
-		}
+		part[i] = c
 	}
 	if x1 == len(r.cells) && r.wrapped {
 		r.wrapped = false

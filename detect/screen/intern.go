@@ -2,10 +2,13 @@ package screen
 
 // The tables of styles and of clusters (characters of several runes) are
 // bounded. When one is full, what no cell uses is thrown out (sweep). When
-// everything is in use, as only an attack or a photograph does, a new style
-// loses its colours and a new cluster its combining marks.
+// everything is in use, as only an attack or a photograph does, a new style's
+// RGB colours become the nearest of the palette, for which there is a reserve;
+// when that is used up too it loses its colours. A new cluster loses its
+// combining marks.
 const (
 	stylesMax   = 8192
+	stylesSpare = 8192 // for styles of palette colours alone
 	clustersMax = 8192
 	clusterLen  = 21 // bytes; tmux 3.3a stops combining there too
 	// sweepPause is how many misses a full table answers without a new sweep,
@@ -89,7 +92,30 @@ func (s *Screen) styleID(st Style) uint16 {
 		}
 	}
 	s.styles.pause--
+	return s.spareID(st)
+}
+
+// spareID is the number of st in palette colours, or in none.
+func (s *Screen) spareID(st Style) uint16 {
+	st.Fg, st.Bg, st.UnderColor = st.Fg.nearest(), st.Bg.nearest(), st.UnderColor.nearest()
+	id, slot := s.styles.find(st)
+	if id != 0 || st == (Style{}) {
+		return id
+	}
+	if len(s.styles.list) < stylesMax+stylesSpare {
+		return s.styles.add(st, slot)
+	}
 	return s.plainID(st)
+}
+
+// nearest is the colour itself, for RGB one of the palette's 6x6x6 cube.
+func (c Color) nearest() Color {
+	r, g, b, ok := c.RGB()
+	if !ok {
+		return c
+	}
+	level := func(v uint8) int { return (int(v)*5 + 127) / 255 }
+	return Index(uint8(16 + 36*level(r) + 6*level(g) + level(b)))
 }
 
 // plainID is the number of st without its colours: there are so few of these
@@ -113,8 +139,8 @@ func (s *Screen) penStyle() {
 	}
 	s.eraseID = s.styleID(Style{Bg: s.pen.Bg})
 	s.penID = s.styleID(s.pen)
-	// The second may have swept the first away: ask again, it is there now or
-	// its plain form is.
+	// The second may have swept the first away: ask again, after one sweep there
+	// is not another at once.
 	s.eraseID = s.styleID(Style{Bg: s.pen.Bg})
 	s.penOK = true
 }

@@ -25,6 +25,7 @@ type Modes struct {
 	Palette  bool      // an OSC 4 colour was set (which cannot be put on again)
 	Progress bool      // an OSC 9;4 progress indicator is shown
 	Pen      Style
+	Link     string // parameters and address of the open hyperlink, if Pen.Link and under 4 KB
 
 	back textState // what leaving by ?1049l brings back
 }
@@ -52,7 +53,7 @@ func (s *Screen) Modes() Modes {
 		AltMode: st.altMode, Keypad: st.keypad, Insert: st.insert,
 		Newline: st.newline, Charset: st.g, Shift: st.shift, Style: st.style,
 		Titles: st.titles, Title: st.title, Colours: st.colours,
-		Palette: st.palette, Progress: st.progress, Pen: s.pen,
+		Palette: st.palette, Progress: st.progress, Pen: s.pen, Link: string(st.link),
 	}
 	if st.altMode == 1049 {
 		m.back = textState{s.left.g, s.left.shift, s.left.pen}
@@ -207,7 +208,7 @@ func (m Modes) windowOff(b []byte) []byte {
 }
 
 // On is the bytes that put on again what Off put off, in the order that an
-// agent would. The cells, the cursor and an open hyperlink are not part of it:
+// agent would. The cells and the cursor are not part of it:
 // paint them afterwards (AppendOpen, AppendRows, AppendClose). A palette, a
 // progress indicator and a synchronised update are not put on again.
 func (m Modes) On() []byte {
@@ -255,6 +256,9 @@ func (m Modes) drawingOn(b []byte) []byte {
 	pen.Link = false
 	if pen != (Style{}) {
 		b = appendSGR(b, pen)
+	}
+	if m.Link != "" {
+		b = osc(b, 8, m.Link)
 	}
 	return b
 }

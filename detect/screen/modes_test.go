@@ -53,7 +53,7 @@ func TestModesOffAndOn(t *testing.T) {
 		{"other ways to the alternate screen", "\x1b[?47h", "\x1b[?47l", "\x1b[?47h"},
 		{"charsets", "\x1b(0\x1b)0\x0e", "\x1b(B\x1b)B\x0f", "\x1b(0\x1b)0\x0e"},
 		{"drawing", "\x1b[4h\x1b[20h\x1b[?6h\x1b[?7l", "\x1b[?7h\x1b[?6l\x1b[4l\x1b[20l", "\x1b[?7l\x1b[?6h\x1b[20h\x1b[4h"},
-		{"pen and link", "\x1b[1;31m\x1b]8;;http://x\x1b\\", "\x1b]8;;\x1b\\\x1b[0m", "\x1b[0;1;31m"},
+		{"pen and link", "\x1b[1;31m\x1b]8;;http://x\x1b\\", "\x1b]8;;\x1b\\\x1b[0m", "\x1b[0;1;31m\x1b]8;;http://x\x1b\\"},
 		{"titles", "\x1b[22;0t\x1b]0;✳ x\a", "\x1b[23;0t", "\x1b[22;0t\x1b]0;✳ x\x1b\\"},
 		{"popped title", "\x1b[22;2t\x1b]0;✳ x\a\x1b[23;2t", "", ""},
 		{"colours", "\x1b]11;#102030\a\x1b]10;?\a\x1b]4;1;red\a", "\x1b]111\x1b\\\x1b]104\x1b\\", "\x1b]11;#102030\x1b\\"},

@@ -27,7 +27,8 @@ type modeState struct {
 	style    int                // DECSCUSR, 0 default
 	titles   int                // pushed and not popped
 	title    string
-	altMode  int // 47, 1047 or 1049 while on the alternate screen, else 0
+	link     []byte // the open hyperlink's parameters and address
+	altMode  int    // 47, 1047 or 1049 while on the alternate screen, else 0
 	palette  bool
 	progress bool
 	colours  [3]string // OSC 10, 11, 12
@@ -46,7 +47,7 @@ type Kitty struct {
 }
 
 func (m *modeState) reset() {
-	*m = modeState{priv: m.priv[:0], wrap: true, g: [2]byte{'B', 'B'}}
+	*m = modeState{priv: m.priv[:0], link: m.link[:0], wrap: true, g: [2]byte{'B', 'B'}}
 	for i := range m.modKeys {
 		m.modKeys[i] = -1
 	}

@@ -15,11 +15,7 @@ func (s *Screen) oscDispatch() {
 	case 0, 2:
 		s.setTitle(s.ev.intern(rest))
 	case 8:
-		_, uri, _ := bytes.Cut(rest, []byte{';'})
-		if on := len(uri) > 0; on != s.pen.Link {
-			s.pen.Link = on
-			s.penOK = false
-		}
+		s.setLink(rest)
 	case 9:
 		s.osc9(rest)
 	case 4:
@@ -32,6 +28,19 @@ func (s *Screen) oscDispatch() {
 		s.st.colours[n-110] = ""
 	case 7501:
 		s.event(OSC7501, s.ev.intern(rest))
+	}
+}
+
+// setLink begins a hyperlink or ends it: rest is "parameters;address".
+func (s *Screen) setLink(rest []byte) {
+	_, uri, _ := bytes.Cut(rest, []byte{';'})
+	s.st.link = s.st.link[:0]
+	if !s.p.over && len(uri) > 0 {
+		s.st.link = append(s.st.link, rest...)
+	}
+	if on := len(uri) > 0; on != s.pen.Link {
+		s.pen.Link = on
+		s.penOK = false
 	}
 }
 

@@ -25,6 +25,9 @@ func (s *Screen) AppendOpen(b []byte) []byte {
 	if s.st.shift != 0 {
 		b = append(b, 0x0f)
 	}
+	if s.pen.Link {
+		b = osc(b, 8, ";")
+	}
 	return append(b, "\x1b[0m"...)
 }
 
@@ -88,6 +91,9 @@ func (s *Screen) AppendClose(b []byte) []byte {
 	b = Modes{Charset: s.st.g, Shift: s.st.shift}.charsetOn(b)
 	if s.st.insert {
 		b = append(b, "\x1b[4h"...)
+	}
+	if len(s.st.link) > 0 {
+		b = osc(b, 8, string(s.st.link))
 	}
 	return appendSGR(b, s.pen)
 }

@@ -59,7 +59,7 @@ func (p *parser) semicolonColor(i int) (c Color, used int) {
 	case 2:
 		return rgbColor(p.param(i+1, 0), p.param(i+2, 0), p.param(i+3, 0)), 4
 	}
-	return noColor, 0
+	return noColor, 1
 }
 
 // colonColor reads 5:n, 2:r:g:b or 2:space:r:g:b from the parameters i to end.
