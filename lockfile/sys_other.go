@@ -45,3 +45,4 @@ func effectiveUID() int                               { return -1 }
 func isBusy(error) bool                               { return false }
 func isNoLocks(error) bool                            { return false }
 func processThere(int) bool                           { return false }
+func isReadOnly(error) bool                           { return false }

@@ -3,6 +3,7 @@
 package lockfile
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 
@@ -193,4 +194,9 @@ func isBusy(err error) bool { return err == unix.EWOULDBLOCK }
 // isNoLocks reports that the file system has no flock at all.
 func isNoLocks(err error) bool {
 	return err == unix.ENOTSUP || err == unix.EOPNOTSUPP || err == unix.ENOLCK || err == unix.ENOSYS || err == unix.EINVAL
+}
+
+// isReadOnly reports that the disk or our rights forbid to write.
+func isReadOnly(err error) bool {
+	return errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 }
