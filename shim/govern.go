@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"qshim/detect"
-	"qshim/detect/finding"
 	"qshim/lockfile"
 	"qshim/policies"
 )
@@ -34,26 +33,16 @@ type governor struct {
 	watcher *detect.Watcher
 	hands   hands
 	face    face
-	observe bool
 
 	last     policies.Decision
 	wake     time.Time // when to decide again at the latest
 	watch    time.Time // when the watcher wants its Tick
 	pause    *pauseKeys
-	stopped  time.Time // when this pause began
 	deadline time.Time // when a suspended agent is continued without the ledger
 	loud     time.Time // when the agent last painted much
 	model    string
-	busy     bool
-	surfaced map[surfacedKey]bool
+	activity detect.Activity
 	failed   string // the failure that was said, so that it is said once
-}
-
-// surfacedKey is one thing that a person was told of.
-type surfacedKey struct {
-	limiter string
-	class   finding.Class
-	since   int64
 }
 
 // hands is what a governor can do to its agent.
@@ -72,8 +61,7 @@ type hands interface {
 
 // face is what a governor can show.
 type face interface {
-	Pause(p Pause)   // show or update the pause row
-	Unpause()        // restore what was under it
+	Pause(p Pause)   // show or update the pause row; Continue takes it away
 	Notify(n Notice) // tell a person who is looking elsewhere
 	Warn(err error)  // one line about what qshim cannot do
 }
@@ -90,61 +78,76 @@ func (g *governor) input() policies.Input {
 	return policies.Input{Now: g.now(), Self: g.self, Rand: g.rand, Family: g.family(g.model)}
 }
 
-// report takes what the watcher saw into the ledger.
+// report takes what the watcher saw into the ledger, as one change: first that
+// a turn began, then what was found in it, then how it ended.
 func (g *governor) report(ctx context.Context, r detect.Report) {
 	g.watch = r.Wake
-	if r.Model != "" && r.Model != g.model {
+	began, ended := g.activities(r)
+	model := r.Model != "" && r.Model != g.model
+	if model {
 		g.model = r.Model
-		g.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-			if s, ok := l.Sessions[g.self]; ok {
-				s.Family = g.family(r.Model)
-				l.Sessions[g.self] = s
-			}
-			return l, nil
-		})
 	}
-	for _, f := range r.Findings {
-		g.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	if !model && len(r.Findings) == 0 && began.Nothing() && ended.Nothing() {
+		return // the ledger is not for heartbeats
+	}
+	g.update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, events []lockfile.Event) {
+		step := func(next lockfile.Ledger, ev []lockfile.Event) { l, events = next, append(events, ev...) }
+		if s, ok := l.Sessions[g.self]; ok && model {
+			s.Family = g.family(r.Model)
+			l.Sessions[g.self] = s
+		}
+		if !began.Nothing() {
+			step(g.policy.Activity(l, g.input(), began))
+		}
+		for _, f := range r.Findings {
 			in := g.input()
 			if f.Model != "" {
 				in.Family = g.family(f.Model)
 			}
-			return g.policy.Finding(l, in, f)
-		})
-	}
-	if a, edge := g.activity(r); edge {
-		g.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-			return g.policy.Activity(l, g.input(), a)
-		})
-	}
-	if len(r.Findings) > 0 || !g.wake.IsZero() && !g.now().Before(g.wake) {
-		g.decide(ctx)
-	}
+			step(g.policy.Finding(l, in, f))
+		}
+		if !ended.Nothing() {
+			step(g.policy.Activity(l, g.input(), ended))
+		}
+		return l, events
+	})
 }
 
-// activity keeps only edges: the ledger is not for heartbeats.
-func (g *governor) activity(r detect.Report) (policies.Activity, bool) {
-	a := policies.Activity{
-		Busy: r.Activity == detect.Busy, Idle: r.Activity == detect.Idle,
-		TurnBegan: r.TurnBegan, TurnEnded: r.TurnEnded, Success: r.Success,
-		AnswerBegun: r.AnswerBegun, RetryEnded: r.RetryEnded,
+// activities splits a report's edges into those of a beginning and those of an end.
+func (g *governor) activities(r detect.Report) (began, ended policies.Activity) {
+	began = policies.Activity{TurnBegan: r.TurnBegan}
+	ended = policies.Activity{TurnEnded: r.TurnEnded, Success: r.Success, AnswerBegun: r.AnswerBegun, RetryEnded: r.RetryEnded}
+	if r.Activity != detect.Unknown && r.Activity != g.activity {
+		g.activity = r.Activity
+		began.Busy, ended.Idle = r.Activity == detect.Busy, r.Activity == detect.Idle
 	}
-	edge := a.TurnBegan || a.TurnEnded || a.Success || a.AnswerBegun || a.RetryEnded
-	if (a.Busy || a.Idle) && a.Busy != g.busy {
-		g.busy, edge = a.Busy, true
-	}
-	return a, edge
+	return began, ended
 }
 
-// update changes the ledger and decides on what came of it.
-func (g *governor) update(ctx context.Context, fn func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) {
-	if _, err := g.store.Update(ctx, fn); err != nil {
+// update changes the ledger, tells a person what only a person can mend, and
+// decides on what came of it.
+func (g *governor) update(ctx context.Context, fn change) {
+	var events []lockfile.Event
+	_, err := g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		next, ev := fn(old)
+		events = ev
+		return next, ev
+	})
+	if err != nil {
 		g.failOpen(ctx, err)
 		return
 	}
 	g.failed = ""
+	for _, e := range events {
+		if e.Event == "surface" {
+			g.surface(e)
+		}
+	}
 	g.decide(ctx)
 }
+
+// change is a pure step of the ledger.
+type change = func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)
 
 // decide reads the ledger and does what the policy says. Only where something
 // is to be claimed it takes the lock, and then the decision under the lock
@@ -156,13 +159,12 @@ func (g *governor) decide(ctx context.Context) {
 		return
 	}
 	d := g.policy.Decide(l, g.self, g.now())
+	if d.Action == policies.Suspend && !g.hands.Held() {
+		g.suspend(ctx, d) // claims in its own time: at a quiet moment
+		return
+	}
 	if d.Claim {
-		_, err = g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-			next, dd, events := g.policy.Step(old, g.input())
-			d = dd
-			return next, events
-		})
-		if err != nil {
+		if d, err = g.step(ctx, nil); err != nil {
 			g.failOpen(ctx, err)
 			return
 		}
@@ -171,110 +173,100 @@ func (g *governor) decide(ctx context.Context) {
 	g.act(ctx, d)
 }
 
-// act carries a decision out.
+// step decides under the lock. also is what goes into the session's record with
+// it, where the decision is to suspend.
+func (g *governor) step(ctx context.Context, also []lockfile.Stopped) (d policies.Decision, err error) {
+	_, err = g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		next, dd, events := g.policy.Step(old, g.input())
+		d = dd
+		if s, ok := next.Sessions[g.self]; ok && d.Action == policies.Suspend && also != nil {
+			s.Stopped = also
+			next.Sessions[g.self] = s
+		}
+		return next, events
+	})
+	return d, err
+}
+
+// act carries a decision out that asks for no stop, or for one that is there.
 func (g *governor) act(ctx context.Context, d policies.Decision) {
 	g.last, g.wake = d, d.Wake
-	if g.observe {
+	if d.Action == policies.Suspend {
+		g.deadline = d.Until
+		g.show()
 		return
 	}
-	switch d.Action {
-	case policies.Suspend, policies.Wait:
-		g.suspend(ctx, d)
-	case policies.Surface:
-		g.surface(d)
-		g.resume(ctx)
-	default:
-		g.resume(ctx)
-	}
+	g.resume(ctx)
 }
+
+// errNotNow: between the look and the lock the reason to suspend went away.
+var errNotNow = errors.New("no reason to suspend any more")
 
 // suspend stops the agent, at a quiet moment where the stop will be long.
 func (g *governor) suspend(ctx context.Context, d policies.Decision) {
 	now := g.now()
-	g.deadline = d.Until
-	if g.hands.Held() {
-		g.show()
+	g.last, g.wake = d, d.Wake
+	if now.Before(d.QuietUntil) && now.Sub(g.loud) < quiet {
+		g.wake = earliest(g.wake, now.Add(quiet/4))
 		return
 	}
-	if soon := now.Add(quiet / 4); now.Before(d.QuietUntil) && now.Sub(g.loud) < quiet && g.busy {
-		g.wake = earliest(g.wake, soon)
-		return
-	}
-	err := g.hands.Suspend(func(what []lockfile.Stopped) error {
-		_, err := g.store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-			return g.markSuspended(l, what, d)
-		})
+	err := g.hands.Suspend(func(what []lockfile.Stopped) (err error) {
+		if d, err = g.step(ctx, what); err == nil && d.Action != policies.Suspend {
+			err = errNotNow
+		}
 		return err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotNow):
+		g.act(ctx, d)
+		return
+	case errors.Is(err, ErrUserStopped) || errors.Is(err, ErrEnded):
+		return // the tap says when there is something to decide again
+	case err != nil:
 		g.failOpen(ctx, err)
 		return
 	}
-	g.stopped, g.pause = now, newPauseKeys(now)
+	g.last, g.wake, g.deadline, g.failed = d, d.Wake, d.Until, ""
+	g.pause = newPauseKeys(now)
 	g.show()
 	g.face.Notify(Notice{Kind: Suspended, Pause: g.facts()})
 }
 
-func (g *governor) markSuspended(l lockfile.Ledger, what []lockfile.Stopped, d policies.Decision) (lockfile.Ledger, []lockfile.Event) {
-	s, ok := l.Sessions[g.self]
-	if !ok {
-		return l, nil
-	}
-	s.Stopped = what
-	if s.State != lockfile.Suspended {
-		s.State, s.Since = lockfile.Suspended, g.now()
-	}
-	s.Until, s.Reason = d.Until, string(d.Reason.Class)
-	l.Sessions[g.self] = s
-	return l, []lockfile.Event{g.event("suspend", s, d)}
-}
-
-// resume lets a suspended agent go on. The agent first, then the ledger: a
-// crash in between leaves a record that a sibling clears, never a stopped agent.
+// resume lets a suspended agent go on. The agent first, then the record of what
+// was stopped: a crash in between leaves a record that a sibling clears, never a
+// stopped agent.
 func (g *governor) resume(ctx context.Context) {
-	if !g.hands.Held() {
+	if !g.hands.Held() && g.pause == nil {
 		return
 	}
-	g.face.Unpause()
 	g.pause = nil
-	if err := g.hands.Continue(); err != nil {
+	if err := g.hands.Continue(); err != nil && !errors.Is(err, ErrUserStopped) {
 		g.face.Warn(err)
 	}
+	g.forget(ctx)
+	g.face.Notify(Notice{Kind: Continued, Pause: g.facts()})
+}
+
+// forget clears the record of what was stopped.
+func (g *governor) forget(ctx context.Context) {
 	_, err := g.store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-		s, ok := l.Sessions[g.self]
-		if !ok {
-			return l, nil
+		if s, ok := l.Sessions[g.self]; ok {
+			s.Stopped = nil
+			l.Sessions[g.self] = s
 		}
-		s.Stopped = nil
-		if s.State == lockfile.Suspended {
-			s.State, s.Since = lockfile.Running, g.now()
-		}
-		s.Until, s.Reason, s.Released = time.Time{}, "", g.now()
-		l.Sessions[g.self] = s
-		return l, []lockfile.Event{g.event("continue", s, g.last)}
+		return l, nil
 	})
 	if err != nil {
 		g.warnOnce(err)
 	}
-	g.face.Notify(Notice{Kind: Continued, Pause: g.facts()})
 }
 
-// surface tells a person once what only a person can mend.
-func (g *governor) surface(d policies.Decision) {
-	k := surfacedKey{d.Limiter, d.Hold.Class, d.Hold.Since.UnixNano()}
-	if g.surfaced[k] {
-		return
-	}
-	if g.surfaced == nil {
-		g.surfaced = map[surfacedKey]bool{}
-	}
-	g.surfaced[k] = true
-	g.face.Notify(Notice{Kind: NeedsYou, Pause: g.facts()})
-}
-
-func (g *governor) event(name string, s lockfile.Session, d policies.Decision) lockfile.Event {
-	return lockfile.Event{At: g.now(), Event: name, Session: s.ID, Agent: s.Agent, Limiter: d.Limiter, Model: g.model,
-		Class: d.Reason.Class, Measure: d.Hold.Measure, Scope: d.Hold.Scope, Until: d.Until, Reason: string(d.Reason.Code)}
+// surface tells a person what only a person can mend. The policy logs it once.
+func (g *governor) surface(e lockfile.Event) {
+	p := g.facts()
+	p.Decision = policies.Decision{Limiter: e.Limiter, Until: e.Until,
+		Hold: lockfile.Hold{Class: e.Class, Measure: e.Measure}, Reason: policies.Reason{Code: policies.Blocked, Class: e.Class}}
+	g.face.Notify(Notice{Kind: NeedsYou, Pause: p})
 }
 
 // failOpen is every failure of the state directory: this decision is "run".
@@ -293,7 +285,6 @@ func (g *governor) failOpen(ctx context.Context, err error) {
 		g.wake = earliest(g.wake, g.deadline)
 		return
 	}
-	g.face.Unpause()
 	g.pause = nil
 	if err := g.hands.Continue(); err != nil {
 		g.face.Warn(err)

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qshim/lockfile"
+	"qshim/policies"
+	"qshim/policies/config"
+)
+
+// app is qshim's outside: streams, environment, clock, and what the flags and
+// files said. Commands reach the world only through it.
+type app struct {
+	stdin, stdout, stderr *os.File
+	getenv                func(string) string
+	lookupEnv             func(string) (string, bool)
+	environ               func() []string
+	now                   func() time.Time
+	rand                  func() float64
+
+	flags  map[string]string // settings given as flags, by key
+	file   string            // --config
+	config *config.Config    // loaded on first use
+	policy policies.Policy   // of config
+}
+
+func newApp() *app {
+	return &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		getenv: os.Getenv, lookupEnv: os.LookupEnv, environ: os.Environ,
+		now: time.Now, rand: rand.Float64,
+		flags: map[string]string{},
+	}
+}
+
+// Exit codes of qshim's own; an agent's code is passed on as it is.
+const (
+	exitFailed   = 1
+	exitUsage    = 2   // bad arguments or configuration
+	exitTempFail = 75  // a launch that is not made now (EX_TEMPFAIL)
+	exitGaveUp   = 130 // Ctrl-C in the launch wait
+)
+
+// exitError ends qshim with a code. An empty text prints nothing: it is said.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// usagef is a mistake of the caller's: exit 2.
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// exitCode is what err ends qshim with.
+func exitCode(err error) int {
+	var e *exitError
+	var u *explainUsageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.code
+	case errors.As(err, &u):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// load reads the configuration once: file, environment, flags.
+func (a *app) load() error {
+	if a.config != nil {
+		return nil
+	}
+	name, data, err := a.configFile()
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(config.Input{Name: name, Data: data, Env: a.lookupEnv, Flags: a.flags})
+	if err != nil {
+		return &exitError{exitUsage, err.Error()}
+	}
+	a.config, a.policy = c, c.Policy
+	return nil
+}
+
+// configFile reads --config, $QSHIM_CONFIG, or the user's file if there is one.
+func (a *app) configFile() (name string, data []byte, err error) {
+	name = a.file
+	if name == "" {
+		name = a.getenv("QSHIM_CONFIG")
+	}
+	asked := name != ""
+	if !asked {
+		dir := a.configDir()
+		if dir == "" {
+			return "", nil, nil
+		}
+		name = filepath.Join(dir, "config.toml")
+	}
+	data, err = os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && !asked {
+		return name, nil, nil
+	}
+	if err != nil {
+		return name, nil, usagef("config file: %v", err)
+	}
+	return name, data, nil
+}
+
+// configDir is $XDG_CONFIG_HOME/qshim, else ~/.config/qshim; empty without a home.
+func (a *app) configDir() string {
+	if d := a.getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "qshim")
+	}
+	if h := a.getenv("HOME"); h != "" {
+		return filepath.Join(h, ".config", "qshim")
+	}
+	return ""
+}
+
+// stateDir is --state-dir, else $XDG_STATE_HOME/qshim, else ~/.local/state/qshim.
+func (a *app) stateDir() (string, error) {
+	if d := a.config.StateDir; d != "" {
+		return filepath.Abs(d)
+	}
+	if d := a.getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "qshim"), nil
+	}
+	if h := a.getenv("HOME"); h != "" {
+		return filepath.Join(h, ".local", "state", "qshim"), nil
+	}
+	return "", errors.New("there is no place for the state: set HOME or --state-dir")
+}
+
+// openStore opens the state directory; what it sets aside is said once.
+func (a *app) openStore() (*lockfile.Dir, error) {
+	if err := a.load(); err != nil {
+		return nil, err
+	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	return lockfile.Open(dir, lockfile.Options{Now: a.now, Notice: func(n lockfile.Notice) { sayNotice(a.stderr, n) }})
+}
+
+func (a *app) readLedger() (lockfile.Ledger, error) {
+	s, err := a.openStore()
+	if err != nil {
+		return lockfile.Ledger{}, err
+	}
+	defer s.Close()
+	return s.Read()
+}
+
+// settingFlags are the flags before the agent, each a setting of the same name.
+var settingFlags = []struct{ name, help string }{
+	{"state-dir", "directory of the shared state"},
+	{"profile", "the agent's profile, instead of by the name that is called"},
+	{"limiter", "the account part of the limiters, for example openai/team-a"},
+	{"priority", "interactive or background"},
+	{"max-wait", "longest launch wait without a terminal, for example 6h"},
+	{"mode", "govern, or observe: detect and log, touch nothing"},
+}
+
+// root is the command line. What follows AGENT belongs to it, byte for byte:
+// flags are read only up to the first word.
+func (a *app) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "qshim [flags] AGENT [args...]",
+		Short: "Run an agent CLI so that siblings on one account wait together",
+		Long:  rootHelp,
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("which agent? For example: qshim claude (all commands: qshim --help)")
+			}
+			return a.runAgent(cmd.Context(), args)
+		},
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	c.SetOut(a.stdout)
+	c.SetErr(a.stderr)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v (see: qshim --help)", err) })
+	f := c.PersistentFlags()
+	f.StringVar(&a.file, "config", "", "config file (default ~/.config/qshim/config.toml)")
+	for _, s := range settingFlags {
+		f.Var(&settingFlag{a: a, key: underscored(s.name)}, s.name, s.help)
+	}
+	for _, b := range []struct{ name, help string }{
+		{"now", "launch at once, in spite of every hold"},
+		{"no-adjust", "leave the agent's arguments and environment as they are"},
+	} {
+		f.Var(&settingFlag{a: a, key: underscored(b.name), bool: true}, b.name, b.help)
+		f.Lookup(b.name).NoOptDefVal = "true"
+	}
+	c.Flags().SetInterspersed(false)
+	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, releaseCmd, continueCmd, doctorCmd, versionCmd} {
+		c.AddCommand(sub(a))
+	}
+	c.AddCommand(explainCmd())
+	return c
+}
+
+// settingFlag hands a flag's text to the configuration, which knows its form.
+type settingFlag struct {
+	a    *app
+	key  string
+	bool bool
+}
+
+func (f *settingFlag) String() string {
+	if f.a == nil {
+		return ""
+	}
+	return f.a.flags[f.key]
+}
+
+func (f *settingFlag) Set(s string) error {
+	f.a.flags[f.key] = s
+	return nil
+}
+
+func (f *settingFlag) Type() string {
+	if f.bool {
+		return "bool"
+	}
+	return "string"
+}
+
+func underscored(s string) string {
+	b := []byte(s)
+	for i := range b {
+		if b[i] == '-' {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+// run is qshim's whole life.
+func (a *app) run(ctx context.Context, argv []string) int {
+	err := a.dispatch(ctx, argv)
+	if err != nil && err.Error() != "" {
+		say(a.stderr, "%s", err.Error())
+	}
+	return exitCode(err)
+}
+
+// dispatch tells a call by a link's name (claude -> qshim) from qshim's own.
+func (a *app) dispatch(ctx context.Context, argv []string) error {
+	if words, ok := calledAs(argv); ok {
+		return a.runAgent(ctx, words)
+	}
+	c := a.root()
+	if len(argv) > 1 {
+		c.SetArgs(argv[1:])
+	} else {
+		c.SetArgs([]string{})
+	}
+	return c.ExecuteContext(ctx)
+}

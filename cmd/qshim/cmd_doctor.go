@@ -1,0 +1,247 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qshim/lockfile"
+	"qshim/policies/account"
+	"qshim/policies/agents"
+	"qshim/shim"
+)
+
+func doctorCmd(a *app) *cobra.Command {
+	var repair bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the set-up: agents, accounts, state directory",
+		Long: `Check the set-up: which agents are found and in which versions, whose account
+each would use, what is adjusted in a launch, whether the state directory works,
+and which running agents are not governed. Exit code 1 when something is wrong.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.load(); err != nil {
+				return err
+			}
+			d := doctor{a: a, p: paletteFor(a.stdout, a.getenv), repair: repair}
+			d.examine()
+			if d.bad > 0 {
+				return &exitError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&repair, "repair", false, "mend what can be mended safely; nothing is deleted")
+	return c
+}
+
+// doctor looks and says; it changes nothing unless it may repair.
+type doctor struct {
+	a      *app
+	p      palette
+	repair bool
+	bad    int
+}
+
+func (d *doctor) examine() {
+	d.fine("qshim %s", version())
+	if file, data, err := d.a.configFile(); err == nil && data != nil {
+		d.fine("config %s", file)
+	} else {
+		d.fine("config: defaults, there is no %s", file)
+	}
+	store := d.state()
+	if store != nil {
+		defer store.Close()
+	}
+	d.agents(store)
+	d.ungoverned(store)
+}
+
+// state checks the state directory; nil where it does not work.
+func (d *doctor) state() *lockfile.Dir {
+	dir, err := d.a.stateDir()
+	if err != nil {
+		d.wrong("%v", err)
+		return nil
+	}
+	for _, p := range lockfile.Check(dir, lockfile.Options{Now: d.a.now}) {
+		d.problem(p)
+	}
+	store, err := d.a.openStore()
+	if err != nil {
+		d.wrong("state directory %s: %s", dir, printable(err.Error()))
+		return nil
+	}
+	dead, err := store.Recover(shim.ContinueOrphan)
+	if err != nil {
+		d.wrong("state directory %s: %s", dir, printable(err.Error()))
+	}
+	for _, s := range dead {
+		d.fine("cleaned up after session %s, whose qshim was killed", printable(s.ID))
+	}
+	if l, err := store.Read(); err == nil {
+		d.fine("state directory %s: %s", store.Path(), ledgerWords(l))
+	}
+	return store
+}
+
+func (d *doctor) problem(p lockfile.Problem) {
+	words, harmless := problemWords(p)
+	switch {
+	case harmless:
+		d.note("%s", words)
+	case p.Repair != nil && d.repair:
+		if err := p.Repair(); err != nil {
+			d.wrong("%s; repairing it failed: %s", words, printable(err.Error()))
+			return
+		}
+		d.fine("repaired: %s", words)
+	case p.Repair != nil:
+		d.wrong("%s (qshim doctor --repair mends it)", words)
+	default:
+		d.wrong("%s", words)
+	}
+}
+
+// agents tells of each known agent in PATH.
+func (d *doctor) agents(store *lockfile.Dir) {
+	find := newFinder(d.a.getenv("PATH"))
+	found := 0
+	for _, p := range allProfiles() {
+		for _, b := range p.Binaries {
+			t, err := resolveLaunch([]string{b}, p.Name, builtinProfiles(), find)
+			if err != nil {
+				continue
+			}
+			found++
+			d.agent(&t, store)
+		}
+	}
+	if found == 0 {
+		d.note("no agent that qshim knows is in PATH; any other runs too: qshim ANYTHING")
+	}
+}
+
+func (d *doctor) agent(t *launchTarget, store *lockfile.Dir) {
+	p := prober{stat: os.Stat, run: runProbe, env: d.a.environ()}
+	var salt []byte
+	if store != nil {
+		p.cache = store
+		salt, _ = store.Salt() // without one the IDs differ from the sessions'; the directory's trouble is said above
+	}
+	v := p.version(t)
+	if v == "" {
+		v = "version unknown"
+	}
+	d.fine("%s: %s (%s)", t.Profile.Title, t.Path, printable(v))
+	cwd, _ := os.Getwd() // a directory that is gone: identity does without
+	id := account.Identify(account.Launch{Profile: t.Profile, Command: t.Command, Env: d.a.getenv, Home: d.a.getenv("HOME"), Cwd: cwd,
+		FS: agentFiles{}, Salt: salt, Override: d.a.config.Limiter})
+	d.identity(id)
+	applied := t.Profile.Adjustments(nil, d.a.getenv, p.known(t))
+	for _, name := range applied.Names {
+		d.adjustment(t.Profile, name, slices.Contains(applied.Fallbacks, name))
+	}
+}
+
+func (d *doctor) identity(id account.Identity) {
+	labels := make([]string, len(id.Limiters))
+	for i, m := range id.Limiters {
+		labels[i] = printable(m.ID)
+	}
+	first := ""
+	if len(id.Limiters) > 0 {
+		first = printable(id.Limiters[0].Label)
+	}
+	if !id.Known {
+		d.note("  account unknown: its sessions wait for each other and for no others (%s)", strings.Join(labels, ", "))
+		return
+	}
+	d.fine("  draws on %s, by %s (%s)", first, printable(id.How), strings.Join(labels, ", "))
+}
+
+func (d *doctor) adjustment(p *agents.Profile, name string, fallback bool) {
+	for _, a := range p.Adjust {
+		if a.Name != name {
+			continue
+		}
+		if fallback {
+			d.note("  adjusted in its harmless form (%s): %s", strings.Join(a.Fallback, " "), a.Why)
+			return
+		}
+		what := slices.Clone(a.Args)
+		for k := range a.Env {
+			what = append(what, k+"=…")
+		}
+		d.fine("  adjusted (%s): %s", strings.Join(what, " "), a.Why)
+	}
+}
+
+// ungoverned tells of agents that run without qshim: they share the account,
+// but hear of no hold.
+func (d *doctor) ungoverned(store *lockfile.Dir) {
+	names := map[string]string{}
+	for _, p := range allProfiles() {
+		for _, b := range p.Binaries {
+			names[b] = p.Title
+		}
+	}
+	governed := map[int]bool{}
+	if store != nil {
+		if l, err := store.Read(); err == nil {
+			for _, s := range l.Sessions {
+				governed[s.PID] = s.Alive
+			}
+		}
+	}
+	for _, p := range otherAgents(names, governed) {
+		d.note("%s runs without qshim: pid %d", names[p.name], p.pid)
+	}
+}
+
+// allProfiles are the built-in ones; one that does not parse is a build error
+// that a test catches.
+func allProfiles() (out []*agents.Profile) {
+	for _, name := range agents.Names() {
+		if p, err := agents.Load(name); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+type runningAgent struct {
+	pid  int
+	name string
+}
+
+// otherAgents finds this user's processes that are named like an agent and have
+// no session above them. It needs /proc; elsewhere it finds none.
+func otherAgents(names map[string]string, governed map[int]bool) (out []runningAgent) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
+	uid := os.Getuid()
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || !ownedBy(info, uid) {
+			continue
+		}
+		line, err := os.ReadFile(dir + "/cmdline")
+		if err != nil {
+			continue
+		}
+		name := agentName(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), names)
+		pid := atoi(filepath.Base(dir))
+		if name == "" || slices.ContainsFunc(ancestorsOf(pid, parentOf), func(up int) bool {
+			return governed[up] || processName(up, names) != ""
+		}) {
+			continue
+		}
+		out = append(out, runningAgent{pid, name})
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func logCmd(a *app) *cobra.Command {
+	var asJSON, follow bool
+	var since string
+	c := &cobra.Command{
+		Use:   "log",
+		Short: "Show what was found and decided, and why",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := parseSince(since, a.now())
+			if err != nil {
+				return err
+			}
+			return a.printLog(cmd.Context(), from, follow, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
+	c.Flags().StringVar(&since, "since", "24h", "how far back: a duration (2h, 3d) or an RFC 3339 time; all: everything kept")
+	return c
+}
+
+func (a *app) printLog(ctx context.Context, from time.Time, follow, asJSON bool) error {
+	store, err := a.openStore()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	p := paletteFor(a.stdout, a.getenv)
+	for e, err := range store.Events(ctx, from, follow) {
+		if err != nil {
+			say(a.stderr, "%v", err)
+			continue
+		}
+		if !asJSON {
+			printEvent(a.stdout, p, e, a.now())
+			continue
+		}
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(a.stdout, "%s\n", line); err != nil {
+			return nil // the reader has gone (| head): that is its right
+		}
+	}
+	return nil
+}
+
+// parseSince reads a duration back from now ("90m", "3d"), an instant, or "all".
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "all" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	unit := s
+	days := strings.HasSuffix(s, "d")
+	if days {
+		unit = strings.TrimSuffix(s, "d") + "h"
+	}
+	d, err := time.ParseDuration(unit)
+	if err != nil || d < 0 {
+		return time.Time{}, usagef("--since %q is neither a duration such as 2h or 3d, nor a time such as 2026-11-29T18:00:00Z, nor all", s)
+	}
+	if days {
+		d *= 24
+	}
+	return now.Add(-d), nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qshim/lockfile"
+	"qshim/policies"
+)
+
+func releaseCmd(a *app) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "release LIMITER|--all",
+		Short: "End holds now: the sessions that wait go on one after another",
+		Long: `End the holds of a limiter now. The sessions that wait go on one after another,
+so that they do not all hit the provider in the same second.
+
+LIMITER is an ID as 'qshim status' shows it, or a part of it that fits only one.`,
+		ValidArgsFunction: a.completeLimiters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) || len(args) > 1 {
+				return usagef("release takes one LIMITER (see: qshim status) or --all")
+			}
+			store, err := a.openStore()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			l, err := store.Read()
+			if err != nil {
+				return err
+			}
+			ids, err := chooseLimiters(l, args)
+			if err != nil {
+				return err
+			}
+			_, err = store.Update(cmd.Context(), func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+				var events []lockfile.Event
+				for _, id := range ids {
+					var ev []lockfile.Event
+					old, ev = a.policy.Release(old, policies.Input{Now: a.now()}, id)
+					events = append(events, ev...)
+				}
+				return old, events
+			})
+			if err != nil {
+				return err
+			}
+			printReleased(a.stdout, l, ids)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "every limiter that is held")
+	return c
+}
+
+// chooseLimiters returns the held limiters that args name: all where it names none.
+func chooseLimiters(l lockfile.Ledger, args []string) ([]string, error) {
+	var held, fit []string
+	for id, lim := range l.Limiters {
+		if len(lim.Holds) > 0 {
+			held = append(held, id)
+		}
+	}
+	sort.Strings(held)
+	if len(args) == 0 {
+		return held, nil
+	}
+	for _, id := range held {
+		if id == args[0] {
+			return []string{id}, nil
+		}
+		if strings.Contains(id, args[0]) {
+			fit = append(fit, id)
+		}
+	}
+	switch {
+	case len(fit) == 1:
+		return fit, nil
+	case len(fit) > 1:
+		return nil, usagef("%q fits several held limiters: %s; give more of it", args[0], strings.Join(fit, ", "))
+	case len(held) == 0:
+		return nil, usagef("%q is not held: no limiter is", args[0])
+	}
+	return nil, usagef("no held limiter fits %q; held are: %s", args[0], strings.Join(held, ", "))
+}
+
+// completeLimiters offers the held limiters to the shell.
+func (a *app) completeLimiters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	l, err := a.readLedger()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	ids, _ := chooseLimiters(l, nil) // without an argument there is no error
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"sort"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qshim/detect/finding"
+	"qshim/lockfile"
+)
+
+// statusJSON is what `qshim status --json` prints. Fields are only ever added.
+type statusJSON struct {
+	Schema   int             `json:"schema"`
+	Now      time.Time       `json:"now"`
+	Limiters []limiterStatus `json:"limiters"`
+	Sessions []sessionStatus `json:"sessions"`
+}
+
+type limiterStatus struct {
+	ID      string       `json:"id"`
+	Label   string       `json:"label"`
+	State   string       `json:"state"` // open, held, probing, blocked
+	Holds   []holdStatus `json:"holds"`
+	Running int          `json:"running"`
+	Waiting int          `json:"waiting"`
+}
+
+type holdStatus struct {
+	Class       finding.Class       `json:"class"`
+	Measure     finding.Measure     `json:"measure"`
+	Scope       finding.Scope       `json:"scope"`
+	Until       *time.Time          `json:"until"` // null: until released
+	UntilSource finding.ResetSource `json:"until_source"`
+	Since       time.Time           `json:"since"`
+	Evidence    evidence            `json:"evidence"`
+}
+
+type evidence struct {
+	Row     string `json:"row"`
+	Rule    string `json:"rule"`
+	Session string `json:"session"`
+}
+
+type sessionStatus struct {
+	ID       string            `json:"id"`
+	PID      int               `json:"pid"`
+	ChildPID int               `json:"child_pid"`
+	Agent    string            `json:"agent"`
+	Cwd      string            `json:"cwd"`
+	Limiters []string          `json:"limiters"`
+	State    lockfile.State    `json:"state"`
+	Priority lockfile.Priority `json:"priority"`
+	Reason   string            `json:"reason"`
+	Until    *time.Time        `json:"until"`
+	Since    time.Time         `json:"since"`
+	Parent   string            `json:"parent,omitempty"`
+}
+
+func statusCmd(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show limiters, holds and sessions",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			l, err := a.readLedger()
+			if err != nil {
+				return err
+			}
+			st := statusOf(l, a.now())
+			if asJSON {
+				return writeJSON(a.stdout, st)
+			}
+			printStatus(a.stdout, paletteFor(a.stdout, a.getenv), st, a.now())
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	return c
+}
+
+// statusOf turns a snapshot into what people and programs are shown: live
+// sessions oldest first, limiters by ID.
+func statusOf(l lockfile.Ledger, now time.Time) statusJSON {
+	st := statusJSON{Schema: 1, Now: now.UTC(), Limiters: []limiterStatus{}, Sessions: []sessionStatus{}}
+	for _, lim := range l.Limiters {
+		st.Limiters = append(st.Limiters, limiterStatusOf(lim, l.Sessions, now))
+	}
+	sort.Slice(st.Limiters, func(i, j int) bool { return st.Limiters[i].ID < st.Limiters[j].ID })
+	for _, s := range l.Sessions {
+		if s.Alive {
+			st.Sessions = append(st.Sessions, sessionStatus{ID: s.ID, PID: s.PID, ChildPID: s.ChildPID, Agent: s.Agent, Cwd: s.Cwd,
+				Limiters: s.Limiters, State: s.State, Priority: s.Priority, Reason: s.Reason, Until: timePtr(s.Until), Since: s.Since, Parent: s.Parent})
+		}
+	}
+	born := func(i int) time.Time { return l.Sessions[st.Sessions[i].ID].Born }
+	sort.Slice(st.Sessions, func(i, j int) bool {
+		if bi, bj := born(i), born(j); !bi.Equal(bj) {
+			return bi.Before(bj)
+		}
+		return st.Sessions[i].ID < st.Sessions[j].ID
+	})
+	return st
+}
+
+func limiterStatusOf(lim lockfile.Limiter, sessions map[string]lockfile.Session, now time.Time) limiterStatus {
+	ls := limiterStatus{ID: lim.ID, Label: lim.Label, State: limiterState(lim, now), Holds: []holdStatus{}}
+	for _, h := range lim.Holds {
+		ls.Holds = append(ls.Holds, holdStatus{Class: h.Class, Measure: h.Measure, Scope: h.Scope, Until: timePtr(h.Until),
+			UntilSource: h.UntilSource, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By}})
+	}
+	for _, s := range sessions {
+		if !s.Alive || !drawsOn(s, lim.ID) {
+			continue
+		}
+		switch s.State {
+		case lockfile.Running:
+			ls.Running++
+		case lockfile.Waiting, lockfile.Suspended:
+			ls.Waiting++
+		}
+	}
+	return ls
+}
+
+// limiterState names a limiter's state for `status`. A hold whose end has
+// passed is still one: the limiter is open only after a probe got through.
+func limiterState(l lockfile.Limiter, now time.Time) string {
+	state := "open"
+	for _, h := range l.Holds {
+		if h.Blocked {
+			return "blocked"
+		}
+		state = "held"
+	}
+	if l.Probe != nil {
+		return "probing"
+	}
+	return state
+}
+
+func drawsOn(s lockfile.Session, id string) bool {
+	for _, x := range s.Limiters {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}
+
+func timePtr(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+func writeJSON(w interface{ Write([]byte) (int, error) }, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

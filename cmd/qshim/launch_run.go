@@ -1,0 +1,311 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qshim/detect"
+	"qshim/lockfile"
+	"qshim/policies/account"
+	"qshim/policies/agents"
+	"qshim/policies/config"
+	"qshim/shim"
+	"qshim/shim/agentlog"
+	"qshim/shim/term"
+)
+
+// launch is one call of an agent on its way to being a session.
+//
+//	words -> resolve the file and the profile -> QSHIM=off or no session? exec
+//	      -> identify the limiters -> lease -> launch wait -> adjust -> shim.Run
+//
+// Until shim.Run, whatever does not work means that the agent is exec'ed as if
+// qshim were not there, and one line says why.
+type launch struct {
+	a      *app
+	t      launchTarget
+	env    func(string) string // as the agent will see it
+	call   agents.Call
+	id     account.Identity
+	set    config.Settings
+	store  *lockfile.Dir
+	lease  lockfile.Lease
+	parent string
+	labels map[string]string
+	voice  voice
+}
+
+// runAgent runs an agent and ends with its exit code.
+func (a *app) runAgent(ctx context.Context, words []string) error {
+	off := a.getenv("QSHIM") == "off"
+	if !off {
+		if err := a.load(); err != nil {
+			return err
+		}
+	}
+	l := &launch{a: a, voice: voice{paletteFor(a.stderr, a.getenv)}}
+	if err := l.resolve(words, off); err != nil {
+		return err
+	}
+	if off || !l.call.Session {
+		return l.exec()
+	}
+	if err := l.open(); err != nil {
+		say(a.stderr, "%s", l.voice.steppedAside(err))
+		return l.exec()
+	}
+	defer l.close()
+	if code, ok := l.wait(ctx); !ok {
+		return &exitError{code: code}
+	}
+	return l.run(ctx)
+}
+
+func (l *launch) resolve(words []string, off bool) error {
+	if err := checkDepth(l.a.getenv, words[0]); err != nil {
+		return asExit(err)
+	}
+	forced := ""
+	if !off {
+		forced = l.a.config.Profile
+	}
+	t, err := resolveLaunch(words, forced, builtinProfiles(), newFinder(l.a.getenv("PATH")))
+	if err != nil {
+		return asExit(err)
+	}
+	l.t, l.env = t, agentEnv(l.a.environ(), t.Inv)
+	l.call = t.Profile.ClassifyOn(t.Args(), agents.Setting{StdinTTY: term.IsTerminal(0), StdoutTTY: term.IsTerminal(1), Env: l.env})
+	return nil
+}
+
+func asExit(err error) error {
+	if e := (*launchError)(nil); errors.As(err, &e) {
+		return &exitError{e.Code, e.Msg}
+	}
+	return err
+}
+
+// exec replaces qshim by the agent.
+func (l *launch) exec() error {
+	env := childEnv(l.a.environ(), "", depth(l.a.getenv), nil)
+	err := unix.Exec(l.t.Path, l.t.Argv, env)
+	return &exitError{exitNotStarted, l.t.Path + ": " + err.Error()}
+}
+
+// open finds out whose allowance the session draws on and makes it known.
+func (l *launch) open() error {
+	store, err := l.a.openStore()
+	if err != nil {
+		return err
+	}
+	l.store = store
+	if err := l.begin(); err != nil {
+		_ = store.Close() // the first error says what is wrong
+		return err
+	}
+	return nil
+}
+
+func (l *launch) begin() error {
+	salt, err := l.store.Salt()
+	if err != nil {
+		return err
+	}
+	cwd, _ := os.Getwd() // a directory that is gone: identity and status do without
+	l.id = account.Identify(account.Launch{
+		Profile: l.t.Profile, Command: l.t.Command, Args: l.t.Args(), Env: l.env, Home: l.env("HOME"), Cwd: cwd,
+		FS: agentFiles{}, Salt: salt, Headless: l.call.Headless, Override: l.a.config.Limiter,
+	})
+	l.set = l.a.config.For(l.limiters())
+	l.labels = map[string]string{}
+	for _, m := range l.id.Limiters {
+		l.labels[m.ID] = m.Label
+	}
+	if _, err := l.store.Recover(shim.ContinueOrphan); err != nil {
+		say(l.a.stderr, "%s", l.voice.Warn(err))
+	}
+	if marker := l.a.getenv(envSession); marker != "" {
+		led, err := l.store.Read()
+		if err != nil {
+			return err
+		}
+		l.parent = parentSession(marker, led, ancestorsOf(os.Getpid(), parentOf))
+	}
+	l.lease, err = l.store.Lease(l.session(cwd))
+	if err != nil {
+		return err
+	}
+	_, err = l.store.Update(context.Background(), l.name)
+	return err
+}
+
+// name puts the labels of this session's limiters beside their IDs.
+func (l *launch) name(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	for _, m := range l.id.Limiters {
+		if lim := old.Limiters[m.ID]; lim.Label != m.Label || lim.ID == "" {
+			lim.ID, lim.Label = m.ID, m.Label
+			old.Limiters[m.ID] = lim
+		}
+	}
+	return old, nil
+}
+
+func (l *launch) limiters() []string {
+	ids := make([]string, len(l.id.Limiters))
+	for i, m := range l.id.Limiters {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
+func (l *launch) session(cwd string) lockfile.Session {
+	now := l.a.now()
+	priority := lockfile.Priority(l.set.Priority)
+	if priority == "" {
+		priority = lockfile.Background
+		if term.IsTerminal(0) {
+			priority = lockfile.Interactive
+		}
+	}
+	return lockfile.Session{
+		PID: os.Getpid(), Agent: l.t.Profile.Name, Cwd: cwd, Limiters: l.limiters(), Family: l.id.Family, Parent: l.parent,
+		Priority: priority, Headless: l.call.Headless, Prompt: l.call.Prompt, Observe: l.set.Observe(),
+		State: lockfile.Waiting, Since: now, Born: now,
+	}
+}
+
+func (l *launch) close() {
+	if l.lease != nil {
+		_ = l.lease.Close() // a session file that stays is dead: the next qshim drops it
+	}
+	_ = l.store.Close() // nothing is written any more
+}
+
+func (l *launch) label(id string) string {
+	if s := l.labels[id]; s != "" {
+		return s
+	}
+	base, family, _ := strings.Cut(id, "#")
+	if s := l.labels[base]; s != "" {
+		return s + " " + family
+	}
+	return id
+}
+
+// wait delays the launch as the policy says. Not ok: qshim ends with the code.
+func (l *launch) wait(ctx context.Context) (code int, ok bool) {
+	w := shim.LaunchWait{
+		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
+		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now,
+	}
+	v, sig := w.OnTerminal(ctx)
+	switch v {
+	case shim.Launch:
+		return 0, true
+	case shim.TooLong:
+		return exitTempFail, false
+	case shim.Abandoned:
+		return exitGaveUp, false
+	}
+	return 128 + int(sig), false
+}
+
+// run starts the agent and stays with it. An agent that refuses what we added
+// is run once more as it was typed.
+func (l *launch) run(ctx context.Context) error {
+	applied := agents.Applied{}
+	if !l.set.NoAdjust {
+		applied = l.t.Profile.Adjustments(l.t.Args(), l.env, l.known())
+	}
+	began := l.a.now()
+	code, err := l.start(ctx, applied)
+	if err == nil && runUnadjusted(applied, code, l.a.now().Sub(began)) {
+		say(l.a.stderr, "%s", l.voice.unadjusted(applied.Names))
+		code, err = l.start(ctx, agents.Applied{})
+	}
+	if e := (*shim.StartError)(nil); errors.As(err, &e) {
+		return &exitError{e.Code, e.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	return &exitError{code: code}
+}
+
+// known reads the binary's --help where an adjustment depends on it.
+func (l *launch) known() agents.Known {
+	if !l.t.Profile.NeedsProbe(l.t.Args(), l.env) {
+		return agents.Known{}
+	}
+	p := prober{cache: l.store, stat: os.Stat, run: runProbe, env: l.a.environ()}
+	return p.known(&l.t)
+}
+
+func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error) {
+	rules, err := detect.ParseProfile(l.t.Profile.Name, l.t.Profile.Raw)
+	if err != nil {
+		return 0, err
+	}
+	var log *lockfile.Log
+	path := ""
+	if needsLog(applied) {
+		if log, err = l.store.NewLog(l.lease.ID(), l.t.Profile.Name); err == nil {
+			path = log.Path()
+		} else {
+			say(l.a.stderr, "%s", l.voice.Warn(err))
+			applied.Env = nil
+		}
+	}
+	argv, set := l.t.adjusted(applied, path)
+	return shim.Run(ctx, shim.Config{
+		Options: shim.Options{
+			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), depth(l.a.getenv), set),
+			Streams: rules.HasStreams(),
+		},
+		Title: l.t.Profile.Title, Rules: rules, Headless: l.call.Headless, Zone: time.Local,
+		Log: l.logSpec(set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
+		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
+		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
+		Crash: func(report []byte) { _, _ = l.store.Crash(append([]byte("qshim "+version()+"\n"), report...)) }, // the state may be what crashed
+	})
+}
+
+func needsLog(a agents.Applied) bool {
+	for _, v := range a.Env {
+		if strings.Contains(v, "{log}") {
+			return true
+		}
+	}
+	return false
+}
+
+// logSpec says where the agent writes its own log; nil where it keeps none
+// that qshim knows. set is what an adjustment put into its environment.
+func (l *launch) logSpec(set map[string]string) *agentlog.Spec {
+	spec := l.t.Profile.Log
+	if spec.Kind == "" {
+		return nil
+	}
+	home := filepath.Join(l.env("HOME"), spec.Home)
+	if d := l.env(spec.HomeEnv); spec.HomeEnv != "" && d != "" {
+		home = filepath.Join(d, spec.HomeSub)
+	}
+	cwd, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(home) {
+		return nil // without these nothing of the agent's can be found
+	}
+	out := &agentlog.Spec{Kind: spec.Kind, Home: home, Cwd: cwd}
+	for _, file := range []string{set[spec.DebugEnv], l.env(spec.DebugEnv)} {
+		if filepath.IsAbs(file) {
+			out.Files = []string{file}
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"qshim/detect/finding"
+	"qshim/policies"
+	"qshim/shim"
+)
+
+// voice says everything a session shows, in its own colours.
+type voice struct{ p palette }
+
+var _ shim.Voice = voice{}
+
+// PauseRow leaves out words from the end until it fits, keys last: somebody
+// whose agent stands still wants to know how to go on.
+func (v voice) PauseRow(p shim.Pause, cols int) string {
+	keys := "r run anyway · q quit"
+	if p.Keys == shim.HintQuit {
+		keys = "quit? y yes · any other key no"
+	}
+	if p.Dropped > 0 && p.Keys == shim.HintKeys {
+		keys += fmt.Sprintf(" · %s not sent", count(p.Dropped, "key"))
+	}
+	why, end := reasonWords(p), endWords(p)
+	for _, row := range []string{
+		" ⏸ qshim: suspended · " + why + " · " + end + " · " + keys + " ",
+		" ⏸ suspended · " + shortWhy(p) + " · " + end + " · " + keys + " ",
+		" ⏸ " + end + " · " + keys + " ",
+		" ⏸ " + end + " · r · q ",
+	} {
+		if displaywidth.String(row) <= cols {
+			return row
+		}
+	}
+	return displaywidth.TruncateString(" ⏸ "+end, cols, "…")
+}
+
+func (v voice) Title(p shim.Pause) string {
+	return fmt.Sprintf("⏸ %s suspended, %s", printable(p.Agent), endWords(p))
+}
+
+func (v voice) Notice(n shim.Notice) string {
+	agent := printable(n.Pause.Agent)
+	switch n.Kind {
+	case shim.Suspended:
+		return fmt.Sprintf("%s is suspended: %s, %s", agent, reasonWords(n.Pause), endWords(n.Pause))
+	case shim.Continued:
+		return agent + " goes on"
+	}
+	return fmt.Sprintf("%s needs you: %s. Waiting does not help; when it is mended: qshim release %s",
+		agent, reasonWords(n.Pause), printable(n.Pause.Decision.Limiter))
+}
+
+// Line is the launch wait: what for, until when, and the two keys. A line that
+// does not fit loses words and, cut, its colours.
+func (v voice) Line(p shim.Pause, cols int) string {
+	keys := " · Enter launches now, Ctrl-C gives up"
+	if p.Keys == shim.HintNone {
+		keys = ""
+	}
+	lead := "qshim: " + printable(p.Agent) + " waits to launch: "
+	why, end := reasonWords(p), endWords(p)
+	for _, why := range []string{why, shortWhy(p)} {
+		if cols == 0 || displaywidth.String(lead+why+", "+end+keys) < cols {
+			return lead + why + ", " + v.p.bold(end) + v.p.dim(keys)
+		}
+	}
+	return displaywidth.TruncateString("qshim: "+end+keys+" · "+shortWhy(p), max(cols-1, 1), "…")
+}
+
+func (v voice) Note(p shim.Pause) string {
+	return fmt.Sprintf("qshim: %s, %s: the first request may be refused", reasonWords(p), endWords(p))
+}
+
+func (v voice) Ask(p shim.Pause) string {
+	return fmt.Sprintf("qshim: %s. Waiting does not help. Launch %s anyway? [y/N] ", reasonWords(p), printable(p.Agent))
+}
+
+func (v voice) GiveUp(p shim.Pause) string {
+	if p.Decision.AskFirst {
+		return fmt.Sprintf("qshim: %s is not launched: %s. Waiting does not help; when it is mended: qshim release %s",
+			printable(p.Agent), reasonWords(p), printable(p.Decision.Limiter))
+	}
+	return fmt.Sprintf("qshim: %s is not launched: %s, %s, which is beyond --max-wait", printable(p.Agent), reasonWords(p), endWords(p))
+}
+
+func (v voice) Warn(err error) string {
+	return fmt.Sprintf("qshim: going on without coordination: %s (qshim doctor explains)", printable(err.Error()))
+}
+
+// steppedAside is the line of a launch that qshim cannot govern.
+func (v voice) steppedAside(err error) string {
+	return fmt.Sprintf("running without coordination: %s (qshim doctor explains)", printable(err.Error()))
+}
+
+// unadjusted is the line of a second start.
+func (v voice) unadjusted(names []string) string {
+	return fmt.Sprintf("the agent refused what qshim added to its arguments (%s); started again without", strings.Join(names, ", "))
+}
+
+// reasonWords says what stands in the way and on whose account.
+func reasonWords(p shim.Pause) string {
+	what := shortWhy(p)
+	if p.Label != "" {
+		return what + " on " + printable(p.Label)
+	}
+	return what
+}
+
+func shortWhy(p shim.Pause) string {
+	r := p.Decision.Reason
+	switch r.Code {
+	case policies.Probing:
+		return "another session goes first after a " + className(r.Class, p.Decision.Hold.Measure)
+	case policies.Queued:
+		return "going on one after another after a " + className(r.Class, p.Decision.Hold.Measure)
+	case policies.Launching:
+		return "launches are spaced after a recent rate limit"
+	case policies.Storming:
+		return "its client retries faster than the provider allows"
+	}
+	class := p.Decision.Hold.Class
+	if class == "" {
+		class = r.Class
+	}
+	if class == "" {
+		class = finding.Rate
+	}
+	return className(class, p.Decision.Hold.Measure)
+}
+
+// endWords says when it goes on: a countdown, a place in the queue, or a person.
+func endWords(p shim.Pause) string {
+	d := p.Decision
+	switch {
+	case d.Reason.Code == policies.Blocked:
+		return "until you release it"
+	case d.Until.After(p.Now):
+		about := ""
+		if d.Source == finding.Estimate {
+			about = "about "
+		}
+		left := d.Until.Sub(p.Now)
+		if left < time.Hour {
+			return about + span(left) + " left"
+		}
+		return "until " + about + clock(d.Until, p.Now) + ", " + span(left) + " left"
+	case d.Place == 1:
+		return "next"
+	case d.Place > 1:
+		return fmt.Sprintf("place %d in the queue", d.Place)
+	}
+	return "any moment"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"qshim/lockfile"
+)
+
+// printStatus shows limiters first, since they explain the sessions below.
+func printStatus(w io.Writer, p palette, st statusJSON, now time.Time) {
+	if len(st.Limiters) == 0 && len(st.Sessions) == 0 {
+		_, _ = fmt.Fprintln(w, "No session is running and no limiter is held. Start one: qshim claude")
+		return
+	}
+	for _, l := range st.Limiters {
+		printLimiter(w, p, l, now)
+	}
+	if len(st.Sessions) == 0 {
+		_, _ = fmt.Fprintln(w, "no sessions")
+		return
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tw, "SESSION\tAGENT\tPID\tSTATE\tFOR\tWHY\tDIRECTORY")
+	for _, s := range st.Sessions {
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", printable(s.ID), printable(s.Agent), s.PID, stateWord(s),
+			span(now.Sub(s.Since)), whyWord(s, now), printable(shortDir(s.Cwd)))
+	}
+	_ = tw.Flush()
+}
+
+func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
+	name := printable(l.Label)
+	if name == "" {
+		name = printable(l.ID)
+	}
+	state := l.State
+	switch l.State {
+	case "open":
+		state = p.green(state)
+	case "blocked":
+		state = p.red(state)
+	default:
+		state = p.yellow(state)
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.bold(name), state, p.dim(fmt.Sprintf("%s · running %d, waiting %d", printable(l.ID), l.Running, l.Waiting)))
+	for _, h := range l.Holds {
+		end := ""
+		if h.Until != nil {
+			end = until(*h.Until, now, h.UntilSource)
+		} else {
+			end = until(time.Time{}, now, "")
+		}
+		_, _ = fmt.Fprintf(w, "  %s, %s, since %s\n", className(h.Class, h.Measure), end, clock(h.Since, now))
+		if h.Evidence.Row != "" {
+			_, _ = fmt.Fprintf(w, "  %s\n", p.dim("“"+strings.TrimSpace(printable(h.Evidence.Row))+"” · "+printable(h.Evidence.Session)))
+		}
+	}
+}
+
+func stateWord(s sessionStatus) string {
+	if s.Parent != "" {
+		return string(s.State) + " (nested)"
+	}
+	return string(s.State)
+}
+
+func whyWord(s sessionStatus, now time.Time) string {
+	if s.Reason == "" {
+		return "-"
+	}
+	if s.Until != nil && s.Until.After(now) {
+		return printable(s.Reason) + ", " + span(s.Until.Sub(now)) + " left"
+	}
+	return printable(s.Reason)
+}
+
+// shortDir keeps the last two elements: worktrees differ at the end.
+func shortDir(dir string) string {
+	if dir == "" {
+		return "-"
+	}
+	up, last := filepath.Split(filepath.Clean(dir))
+	if parent := filepath.Base(up); parent != "" && parent != "/" && parent != "." {
+		return filepath.Join(parent, last)
+	}
+	return dir
+}
+
+// printEvent shows one line of the event log for people.
+func printEvent(w io.Writer, p palette, e lockfile.Event, now time.Time) {
+	parts := []string{p.dim(clock(e.At, now)), eventWord(p, e)}
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, printable(s))
+		}
+	}
+	add(strings.TrimSpace(e.Agent + " " + e.Session))
+	if e.Class != "" {
+		c := className(e.Class, e.Measure)
+		if e.Cause != "" {
+			c += " (cause: " + string(e.Cause) + ")"
+		}
+		add(c)
+	}
+	add(e.Limiter)
+	if !e.Until.IsZero() {
+		add("until " + clock(e.Until, now))
+	}
+	add(e.Reason)
+	if len(e.Rows) > 0 {
+		parts = append(parts, p.dim("“"+strings.TrimSpace(printable(e.Rows[0]))+"”"))
+	}
+	_, _ = fmt.Fprintln(w, strings.Join(parts, "  "))
+}
+
+func eventWord(p palette, e lockfile.Event) string {
+	switch e.Event {
+	case "hold", "suspend", "launch_wait":
+		return p.yellow(e.Event)
+	case "surface":
+		return p.red(e.Event)
+	case "release", "continue", "launch":
+		return p.green(e.Event)
+	}
+	return p.bold(printable(e.Event))
+}

@@ -1,0 +1,201 @@
+package shim
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qshim/shim/term"
+)
+
+// OnTerminal is Await with the keyboard where there is one: standard input and
+// standard error are terminals and qshim is in the foreground. It returns the
+// signal that ended the wait with Terminated.
+//
+// The wait is an ordinary job: Ctrl-Z stops qshim, fg brings the line back.
+func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
+	ctx, cancel := context.WithCancel(ctx)
+	sigs := make(chan os.Signal, 4)
+	watch := []os.Signal{unix.SIGTERM}
+	for _, s := range []syscall.Signal{unix.SIGHUP, unix.SIGINT} {
+		if !signal.Ignored(s) { // nohup: stays ignored
+			watch = append(watch, s)
+		}
+	}
+	k := openKeyboard()
+	if k != nil {
+		defer k.close()
+		w.Keys, w.Cols = k, k.cols
+		watch = append(watch, unix.SIGTSTP, unix.SIGCONT)
+	}
+	signal.Notify(sigs, watch...)
+	defer signal.Stop(sigs)
+	var last atomic.Int32
+	var ended sync.WaitGroup
+	defer ended.Wait()
+	defer cancel()
+	ended.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-sigs:
+				if !k.take(s) {
+					last.Store(int32(s.(syscall.Signal)))
+					cancel()
+				}
+			}
+		}
+	})
+	return w.Await(ctx), syscall.Signal(last.Load())
+}
+
+// keyboard reads single keys from the user's terminal during a launch wait.
+type keyboard struct {
+	t          *term.Terminal
+	keys       chan byte
+	interrupts chan struct{}
+	resumed    chan struct{}
+	foreground atomic.Bool
+	stop       [2]*os.File // a pipe: closing its writing end wakes the reader
+	done       chan struct{}
+}
+
+func (k *keyboard) Keys() <-chan byte           { return k.keys }
+func (k *keyboard) Interrupts() <-chan struct{} { return k.interrupts }
+func (k *keyboard) Resumed() <-chan struct{}    { return k.resumed }
+
+func openKeyboard() *keyboard {
+	if !term.IsTerminal(0) || !term.IsTerminal(2) {
+		return nil
+	}
+	t, err := term.Open(0)
+	if err != nil {
+		return nil
+	}
+	k := &keyboard{t: t, keys: make(chan byte), interrupts: make(chan struct{}, 1), resumed: make(chan struct{}, 1), done: make(chan struct{})}
+	if k.stop[0], k.stop[1], err = os.Pipe(); err != nil {
+		_ = t.Close()
+		return nil
+	}
+	if !t.Foreground() || t.MakeCbreak() != nil {
+		_, _, _ = k.stop[0].Close(), k.stop[1].Close(), t.Close()
+		return nil
+	}
+	k.foreground.Store(true)
+	go k.read()
+	return k
+}
+
+// read ends when stop's writing end is closed. What is typed ahead stays in the
+// terminal: Await takes one key at a time, and the agent gets the rest.
+func (k *keyboard) read() {
+	defer close(k.done)
+	for {
+		fds := []unix.PollFd{{Fd: int32(k.stop[0].Fd()), Events: unix.POLLIN}}
+		wait := -1
+		if k.foreground.Load() {
+			fds = append(fds, unix.PollFd{Fd: int32(k.t.FD()), Events: unix.POLLIN})
+		} else {
+			wait = int(time.Second.Milliseconds()) // back in the foreground without a SIGCONT
+		}
+		_, err := unix.Poll(fds, wait)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || fds[0].Revents != 0:
+			return
+		case len(fds) == 1:
+			k.look()
+			continue
+		}
+		var b [1]byte
+		n, err := unix.Read(k.t.FD(), b[:])
+		if err == unix.EAGAIN || err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			k.foreground.Store(false) // hung up, or moved to the background between poll and read
+			continue
+		}
+		if !k.give(b[0]) {
+			return
+		}
+	}
+}
+
+func (k *keyboard) give(b byte) bool {
+	for {
+		fds := []unix.PollFd{{Fd: int32(k.stop[0].Fd()), Events: unix.POLLIN}}
+		select {
+		case k.keys <- b:
+			return true
+		case <-time.After(50 * time.Millisecond): // the reader may be deciding, or gone
+			if n, _ := unix.Poll(fds, 0); n > 0 {
+				return false
+			}
+		}
+	}
+}
+
+// look takes the terminal again when qshim is back in the foreground.
+func (k *keyboard) look() {
+	if k.t.Foreground() && !k.foreground.Load() {
+		if k.t.MakeCbreak() == nil {
+			k.foreground.Store(true)
+		}
+		poke(k.resumed)
+	}
+}
+
+// take handles a signal of the launch wait. False: it ends the wait.
+func (k *keyboard) take(s os.Signal) bool {
+	if k == nil {
+		return false
+	}
+	switch s {
+	case unix.SIGINT:
+		poke(k.interrupts)
+	case unix.SIGTSTP:
+		if k.foreground.Swap(false) {
+			_ = k.t.Restore() // hung up meanwhile: nothing to restore
+		}
+		_ = unix.Kill(0, unix.SIGSTOP) // the whole job, as the terminal's own Ctrl-Z would
+	case unix.SIGCONT:
+		k.look()
+	default:
+		return false
+	}
+	return true
+}
+
+func (k *keyboard) cols() int {
+	ws, err := k.t.Size()
+	if err != nil {
+		return 0
+	}
+	return int(ws.Col)
+}
+
+func (k *keyboard) close() {
+	_ = k.stop[1].Close()
+	<-k.done
+	_ = k.stop[0].Close()
+	if k.foreground.Load() {
+		_ = k.t.Restore() // hung up meanwhile: nothing to restore
+	}
+	_ = k.t.Close()
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
