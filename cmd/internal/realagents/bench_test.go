@@ -279,7 +279,7 @@ func (b *bench) eventually(what string, limit time.Duration, ok func() bool) tim
 
 // stopped reports whether every process of a session's agent is stopped.
 func (b *bench) stopped(s *Session) bool {
-	all := AgentProcesses(s.PID(), b.install)
+	all := s.Agent(b.install)
 	for _, p := range all {
 		if p.State != "T" {
 			return false

@@ -39,39 +39,39 @@ func Stat(pid int) (Process, bool) {
 	}, true
 }
 
-// Tree lists a process and everything below it, parents first. A process that
-// lost its parent is not found.
-func Tree(pid int) []Process {
-	root, ok := Stat(pid)
-	if !ok {
-		return nil
-	}
+// Marked lists the processes whose environment held entry ("NAME=value") when
+// they were executed, zombies aside, whoever is their parent by now.
+func Marked(entry string) []Process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return []Process{root}
+		return nil
 	}
-	children := map[int][]Process{}
+	want := []byte(entry)
+	var out []Process
 	for _, e := range entries {
 		n, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		if p, ok := Stat(n); ok {
-			children[p.Parent] = append(children[p.Parent], p)
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", n))
+		if err != nil {
+			continue // gone, or not ours
 		}
-	}
-	out := []Process{root}
-	for i := 0; i < len(out); i++ {
-		out = append(out, children[out[i].PID]...)
+		if !slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return bytes.Equal(v, want) }) {
+			continue
+		}
+		if p, ok := Stat(n); ok && p.State != "Z" {
+			out = append(out, p)
+		}
 	}
 	return out
 }
 
-// AgentProcesses are the processes of an agent below pid: the ones that a
-// pause must stop. They are known by the path of their executable or script,
+// Agent keeps of a session's processes those of the agent itself, the ones that
+// a pause must stop. They are known by the path of their executable or script,
 // since each CLI names its process as it likes.
-func AgentProcesses(pid int, install string) []Process {
-	return slices.DeleteFunc(Tree(pid), func(p Process) bool {
+func (s *Session) Agent(install string) []Process {
+	return slices.DeleteFunc(s.Processes(), func(p Process) bool {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID)) // gone: not the agent
 		if bytes.HasPrefix([]byte(exe), []byte(install)) {
 			return false

@@ -13,8 +13,8 @@ type Process struct {
 // Stat knows nothing here.
 func Stat(int) (Process, bool) { return Process{}, false }
 
-// Tree knows nothing here.
-func Tree(int) []Process { return nil }
+// Marked knows nothing here.
+func Marked(string) []Process { return nil }
 
-// AgentProcesses knows nothing here.
-func AgentProcesses(int, string) []Process { return nil }
+// Agent knows nothing here.
+func (s *Session) Agent(string) []Process { return nil }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,8 +23,9 @@ import (
 type Session struct {
 	Setup Setup
 
-	cmd *exec.Cmd
-	tty *os.File
+	mark string
+	cmd  *exec.Cmd
+	tty  *os.File
 
 	mu      sync.Mutex
 	screen  *screen.Screen
@@ -42,13 +44,20 @@ type Launch struct {
 	Cols, Rows int      // 0: 120 by 40
 }
 
+// sessionMark is in the environment of everything that a session starts, so that
+// a process is found again whose parents were killed.
+const sessionMark = "REALAGENTS_SESSION"
+
+var sessions atomic.Int64
+
 // Start runs an agent on a new PTY. The caller must Close it.
 func Start(s Setup, l Launch) (*Session, error) {
 	if l.Cols == 0 || l.Rows == 0 {
 		l.Cols, l.Rows = 120, 40
 	}
 	argv := append(append(append([]string{}, l.Prefix...), string(s.Agent)), append(append([]string{}, s.Args...), l.Args...)...)
-	env := append(append([]string{}, s.Env...), l.Env...)
+	mark := fmt.Sprintf("%s=%d-%d", sessionMark, os.Getpid(), sessions.Add(1))
+	env := append(append(append([]string{}, s.Env...), l.Env...), mark)
 	path, err := lookPath(argv[0], env)
 	if err != nil {
 		return nil, err
@@ -61,11 +70,15 @@ func Start(s Setup, l Launch) (*Session, error) {
 		return nil, err
 	}
 	x := &Session{
-		Setup: s, cmd: cmd, tty: tty, screen: screen.New(l.Cols, l.Rows),
+		Setup: s, mark: mark, cmd: cmd, tty: tty, screen: screen.New(l.Cols, l.Rows),
 		changed: make(chan struct{}), done: make(chan struct{}),
 	}
-	go x.read()
-	go x.wait()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		x.read()
+	}()
+	go x.wait(read)
 	return x, nil
 }
 
@@ -124,8 +137,16 @@ func (s *Session) take(b []byte) {
 	}
 }
 
-func (s *Session) wait() {
+// drain is how long the last output may take to be read after the command's
+// end; a grandchild can keep the terminal open for ever.
+const drain = 200 * time.Millisecond
+
+func (s *Session) wait(read <-chan struct{}) {
 	err := s.cmd.Wait()
+	select {
+	case <-read:
+	case <-time.After(drain):
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.exited, s.code = true, exitCode(err)
@@ -283,22 +304,38 @@ func (s *Session) Raw() []byte {
 	return bytes.Clone(s.raw)
 }
 
+// Processes are all that the session has started and that still run.
+func (s *Session) Processes() []Process { return Marked(s.mark) }
+
 // Close ends the session: the terminal hangs up, then whatever remains of the
 // processes that it started is killed, stopped ones too.
 func (s *Session) Close() {
-	below := Tree(s.PID())
-	for _, p := range below {
-		_ = syscall.Kill(p.PID, syscall.SIGCONT) // a stopped process would never see the hangup
+	for _, p := range s.Processes() {
+		signalTo(p, syscall.SIGCONT) // a stopped process would never see the hangup
 	}
-	_ = s.tty.Close()
+	_ = s.tty.Close() // again, from a test's cleanup: nothing to do
 	select {
 	case <-s.done:
 	case <-time.After(3 * time.Second):
 	}
-	for _, p := range below {
-		if now, ok := Stat(p.PID); ok && now.Start == p.Start {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL) // gone already: nothing to do
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 1000 { // a kill may start another one's end; a process in D may never go
+		left := s.Processes()
+		if len(left) == 0 {
+			break
 		}
+		for _, p := range left {
+			signalTo(p, syscall.SIGKILL)
+		}
+		<-tick.C
 	}
 	<-s.done
+}
+
+// signalTo signals a process unless its number belongs to another one by now.
+func signalTo(p Process, sig syscall.Signal) {
+	if now, ok := Stat(p.PID); ok && now.Start == p.Start {
+		_ = syscall.Kill(p.PID, sig) // gone in between: nothing to do
+	}
 }
