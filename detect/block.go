@@ -81,7 +81,7 @@ func (p *Profile) classify(text string, m Mode, excerpt bool) line {
 var hotWords = []string{
 	"imit", "uota", "429", "rror", "redit", "etry", "sage", "verload", "capacity", "econnect",
 	"demand", "llowance", "xhausted", "heads up", "Heads up", "API", "pend", "pgrade", "Insufficient",
-	"ttempt", "switched", "Balance", "限", "重试", "إعادة", "Too ", "hrottl", "load", "uthenticat", "login", "plan", "queue", "perating", "equired", "free trial", "used up", "udget", "ongestion",
+	"ttempt", "switched", "Balance", "限", "重试", "إعادة", "Too ", "hrottl", "load", "uthenticat", "login", "plan", "queue", "perating", "equired", "free trial", "used up", "udget", "disabled", "status 4", "status 5", "retrying", "overloaded", "used over", "reached", "exceeded", "efused", "↻", "Repeated", "refreshed", "discontinued", "ongestion",
 }
 
 func isHot(text string, words []string) bool {

@@ -74,7 +74,7 @@ func withCompanions(cs []candidate) []candidate {
 func (p *Profile) take(b *block, m Mode, lenient bool, now time.Time, zone *time.Location) (candidate, bool) {
 	kind := b.kind()
 	for _, r := range p.rules {
-		if !r.rows[kind] || !r.mode.fits(m) {
+		if !r.rows[kind] || m != logText && !r.mode.fits(m) {
 			continue
 		}
 		text, ok := r.fits(b, lenient)
