@@ -22,10 +22,7 @@ func (d *Dir) setAside(dir int, room, name string, why error) bool {
 		if errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
-		if !d.ignored[path] {
-			d.ignored[path] = true
-			d.notice(Notice{Kind: Ignored, Path: path, Err: errors.Join(why, err)})
-		}
+		d.ignoreOnce(path, errors.Join(why, err))
 		return false
 	}
 	d.notice(Notice{Kind: SetAside, Path: path, As: filepath.Join(d.path, room, as), Err: why})
@@ -43,4 +40,11 @@ func (d *Dir) mend(dir int, room, name string, why error) bool {
 	}
 	d.notice(Notice{Kind: Mended, Path: filepath.Join(d.path, room, name), Err: why})
 	return true
+}
+
+func (d *Dir) ignoreOnce(path string, why error) {
+	if !d.ignored[path] {
+		d.ignored[path] = true
+		d.notice(Notice{Kind: Ignored, Path: path, Err: why})
+	}
 }

@@ -243,7 +243,7 @@ func checkFlock(top int) error {
 	if _, err := readStamp(a); err != nil {
 		return err
 	}
-	b, err := openAt(top, lockName, forRead)
+	b, err := openLock(top)
 	if err != nil {
 		return err
 	}

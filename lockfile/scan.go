@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -271,7 +272,10 @@ func (d *Dir) read(siblings bool, look func(*rooms) (Ledger, error)) (Ledger, er
 		if bad && !tidied {
 			// If somebody else has the lock, the file is passed over this time.
 			tidied = true
-			_ = d.locked(context.Background(), 0, func(h *holder) error { return d.tidy(h, false) })
+			err := d.locked(context.Background(), 0, func(h *holder) error { return d.tidy(h, false) })
+			if err != nil && !errors.Is(err, ErrBusy) {
+				d.ignoreBad(err)
+			}
 			continue
 		}
 		changes, err := pendingIntent(r)
@@ -310,6 +314,19 @@ func (s *shelf[T]) bad() map[string]error {
 		}
 	}
 	return m
+}
+
+// ignoreBad says of each unusable file, once, that nothing can be done about it.
+func (d *Dir) ignoreBad(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for room, bad := range map[string]map[string]error{limiterRoom: d.limiters.bad(), sessionRoom: d.sessions.bad()} {
+		for id, err := range bad {
+			if name, nameErr := escape(id); nameErr == nil {
+				d.ignoreOnce(filepath.Join(d.path, room, name+jsonExt), errors.Join(err, why))
+			}
+		}
+	}
 }
 
 // tidy mends or sets aside what cannot be used; fresh says that the shelves

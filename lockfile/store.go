@@ -144,9 +144,11 @@ const (
 
 // Options are what a store needs from outside. The zero value is usable.
 type Options struct {
-	Now    func() time.Time // the clock for stamps; nil: time.Now
-	Rand   io.Reader        // for the salt and session ids; nil: crypto/rand
-	Notice func(Notice)     // told of each thing set aside or mended, once; nil: nobody
+	Now  func() time.Time // the clock for stamps; nil: time.Now
+	Rand io.Reader        // for the salt and session ids; nil: crypto/rand
+	// Notice is told of each thing set aside, mended or passed over, once. It
+	// must not call the store. nil: nobody is told.
+	Notice func(Notice)
 
 	maxEvents int64                   // tests: rotation size; 0: MaxEvents
 	tick      time.Duration           // tests: stat fallback period; 0: a second

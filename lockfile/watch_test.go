@@ -1,0 +1,106 @@
+package lockfile
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func hinted(t *testing.T, hints <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-hints:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("no hint after %s", what)
+	}
+}
+
+// TestWatchFallback: without inotify the files are looked at.
+func TestWatchFallback(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		place := filepath.Join(t.TempDir(), "state")
+		a := openWith(t, place, Options{noWatch: none, tick: time.Millisecond})
+		b := open(t, place)
+		ctx, cancel := context.WithCancel(t.Context())
+		hints, err := a.Watch(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (a.Fallback() != nil) != none {
+			t.Errorf("fallback: %v", a.Fallback())
+		}
+		for range 5 {
+			mustUpdate(t, b, step)
+			hinted(t, hints, "an update")
+		}
+		if err := os.RemoveAll(place); err != nil {
+			t.Fatal(err)
+		}
+		hinted(t, hints, "the directory's removal")
+		mustUpdate(t, b, step)
+		for whole(t, a, mustRead(t, a), false) != 1 {
+			hinted(t, hints, "an update in the new directory")
+		}
+		mustUpdate(t, b, step)
+		for whole(t, a, mustRead(t, a), false) != 2 {
+			hinted(t, hints, "a second one")
+		}
+		cancel()
+		for range hints { // until it is closed
+		}
+	}
+}
+
+// TestWatchIgnoresSessions: 200 turns a second must not wake 200 shims.
+func TestWatchIgnoresSessions(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "state")
+	d := open(t, place)
+	l, err := d.Lease(Session{ID: "s1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	hints, err := d.Watch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if err := l.Record(func(s *Session) { s.ChildPID = i }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(d.Append(Event{Event: "x"}), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// A limiter's change is told after all that; the first hint must be its.
+	select {
+	case <-hints:
+		t.Error("a session's change was told")
+	default:
+	}
+	mustUpdate(t, d, step)
+	hinted(t, hints, "a limiter's change")
+	cancel()
+	for range hints { // until it is closed
+	}
+}
+
+func TestClosed(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "state"))
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Read(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Read: %v", err)
+	}
+	if _, err := d.Update(t.Context(), step); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Update: %v", err)
+	}
+	if _, err := d.Watch(t.Context()); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Watch: %v", err)
+	}
+}
