@@ -146,11 +146,10 @@ func (s *Session) suspend(sig syscall.Signal) {
 	}
 	s.wake.forget(unix.SIGCONT)
 	if s.user == nil {
-		proc.StopSelf(sig)
+		proc.StopSelf(sig, s.awaitContinue)
 	} else {
-		proc.StopGroup(sig)
+		proc.StopGroup(sig, s.awaitContinue)
 	}
-	s.awaitContinue()
 	s.wake.forget(unix.SIGCONT, unix.SIGTSTP)
 	s.resume(held)
 }

@@ -275,7 +275,7 @@ func (s *Session) turn() {
 	if ready(keyAt) {
 		s.readKeys()
 	}
-	if ready(edgeAt) {
+	if ready(edgeAt) && s.edges != nil { // a signal of this round may have closed it
 		s.edges.take()
 		s.lookForeground()
 	}

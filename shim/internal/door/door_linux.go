@@ -108,8 +108,10 @@ func startParked(group int) int {
 	return pid
 }
 
-// park is Z: it only has to exist.
+// park is Z: it only has to exist. Ignored signals came with it from H, but Go's
+// runtime has put its own handlers over most of them.
 func park() {
+	ignoreSignals()
 	setName()
 	for {
 		_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)

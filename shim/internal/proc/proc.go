@@ -91,8 +91,9 @@ type Child struct {
 	state   State
 	sig     syscall.Signal
 	status  unix.WaitStatus
-	helper  int // process id of H, 0 without a pair
-	control int // our end of H's socket, -1 without a pair
+	missed  bool // something was collected that Poll has not reported
+	helper  int  // process id of H, 0 without a pair
+	control int  // our end of H's socket, -1 without a pair
 }
 
 // PID is the agent's process id.
@@ -113,7 +114,8 @@ func (c *Child) Poll() Change {
 }
 
 func (c *Child) poll() Change {
-	var ch Change
+	ch := Change{Any: c.missed}
+	c.missed = false
 	for c.state != Ended {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(c.pid, &ws, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
@@ -180,7 +182,7 @@ func (c *Child) Continue() error {
 		pid = -pid
 	}
 	err := unix.Kill(pid, unix.SIGCONT)
-	c.poll()
+	c.missed = c.poll().Any // the next Poll reports it, without "was continued"
 	return err
 }
 

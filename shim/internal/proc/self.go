@@ -35,17 +35,19 @@ func Orphaned() bool {
 	return true
 }
 
-// StopGroup stops qshim's own process group with sig as the terminal would.
-// It returns when qshim has been continued, or at once if the kernel dropped
-// the signal: the caller looks for the SIGCONT.
-func StopGroup(sig syscall.Signal) { stopWith(0, sig) }
+// StopGroup stops qshim's own process group with sig as the terminal would. It
+// may return before the stop: another thread may be the one that takes the
+// signal. until must wait for the SIGCONT (or give up, if the kernel dropped the
+// stop); only then may the signal's handler come back.
+func StopGroup(sig syscall.Signal, until func()) { stopWith(0, sig, until) }
 
 // StopSelf stops qshim alone: without a terminal of its own the agent is in
 // qshim's group and the terminal has reached it already.
-func StopSelf(sig syscall.Signal) { stopWith(unix.Getpid(), sig) }
+func StopSelf(sig syscall.Signal, until func()) { stopWith(unix.Getpid(), sig, until) }
 
-func stopWith(pid int, sig syscall.Signal) {
+func stopWith(pid int, sig syscall.Signal, until func()) {
 	restore := defaultAction(sig)
 	defer restore()
 	_ = unix.Kill(pid, sig) // our own group: it exists, and we may
+	until()
 }
