@@ -123,7 +123,7 @@ func randomModes(r *rand.Rand) string {
 // what it was.
 func TestModesRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 3000 {
+	for range 1000 {
 		in := randomModes(r)
 		s := after(in)
 		m := s.Modes()

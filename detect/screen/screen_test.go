@@ -192,6 +192,10 @@ func TestWrapped(t *testing.T) {
 		{"abcdefg\x1b[1;1Habcde\r\nfg", false},
 		{"abcdefg\x1b[1;1Habcdefg", true},
 		{"abcdefg\x1b[1;2Hx", true},
+		{"abcdefg\x1b[1;2H\x1b[P", false},
+		{"abcdefg\x1b[1;2H\x1b[@", false},
+		{"abcdefg\x1b[1;1H\x1b[1J", true},
+		{"abcdefg\x1b[1;5H\x1b[1K", false},
 	} {
 		if got := after2(5, 3, c.in).Wrapped(0); got != c.want {
 			t.Errorf("%q: %v", c.in, got)

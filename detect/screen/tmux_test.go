@@ -122,13 +122,29 @@ type tmux struct {
 	t    testing.TB
 	sock string
 	conn net.Conn
-	seen int
+	keep *os.File // handed to the server, which closes it by exiting
+}
+
+// watchServer prepares a wait for the server's end: it is no child of ours, but
+// holds the other end of a pipe.
+func (tm *tmux) watchServer() (gone func()) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.keep = w
+	return func() {
+		_ = r.SetReadDeadline(time.Now().Add(20 * time.Second)) // a pipe has deadlines
+		if _, err := r.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			tm.t.Errorf("tmux does not end: %v", err)
+		}
+		_ = r.Close()
+	}
 }
 
 const tmuxConf = `
 set -g status off
 set -g allow-rename off
-set -g remain-on-exit on
 `
 
 // startTmux skips the test where there is no tmux 3.3a, whose very behaviour is
@@ -151,20 +167,26 @@ func startTmux(t testing.TB, cols, rows int) *tmux {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // closed twice in the good case
+	t.Cleanup(func() { _ = l.Close() }) // only one connection was wanted
 	tm := &tmux{t: t, sock: filepath.Join(dir, "tmux")}
 	conf := filepath.Join(dir, "conf")
 	if err := os.WriteFile(conf, []byte(tmuxConf), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	gone := tm.watchServer()
 	tm.run("-f", conf, "new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows),
 		"env "+feederSocket+"="+filepath.Join(dir, "feed")+" "+os.Args[0])
-	t.Cleanup(func() { tm.run("kill-server") })
+	_ = tm.keep.Close() // the server has its own copy
+	tm.keep = nil
+	t.Cleanup(gone)
 	_ = l.(*net.UnixListener).SetDeadline(time.Now().Add(20 * time.Second)) // a unix listener has deadlines
 	tm.conn, err = l.Accept()
 	if err != nil {
-		t.Fatalf("the feeder in the pane did not come: %v\n%s", err, tm.run("capture-pane", "-p"))
+		tm.run("kill-server")
+		t.Fatalf("the feeder in the pane did not come: %v", err)
 	}
+	// Without the connection the feeder ends, and with its last pane the server,
+	// also when this process is killed.
 	t.Cleanup(func() { _ = tm.conn.Close() })
 	return tm
 }
@@ -173,6 +195,9 @@ func (tm *tmux) run(args ...string) string {
 	tm.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", tm.sock}, args...)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TMUX=", "TERM=xterm-256color")
+	if tm.keep != nil {
+		cmd.ExtraFiles = []*os.File{tm.keep}
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		tm.t.Fatalf("tmux %q: %v\n%s", args, err, out)
