@@ -75,8 +75,8 @@ func (p Policy) State(l lockfile.Ledger, id string, now time.Time) LimiterState 
 // they will be let go.
 func (p Policy) Queue(l lockfile.Ledger, id string, now time.Time) []string {
 	var out []string
-	for _, s := range (view{p: p, l: l, now: now}).line(id) {
-		out = append(out, s.ID)
+	for _, x := range (view{p: p, l: l, now: now}).line(id) {
+		out = append(out, x.id)
 	}
 	return out
 }

@@ -94,7 +94,7 @@ func (v view) standHeld(st *standing, lim lockfile.Limiter, s lockfile.Session, 
 		st.why.Code = Blocked
 	}
 	st.ask = s.State == lockfile.Waiting && (h.Blocked || isMoney(h.Class))
-	r := max(0, place(v.line(lim.ID), s.ID))
+	r := max(0, v.line(lim.ID).place(s.ID))
 	st.place = r + 1
 	c := v.p.at(lim.ID)
 	if !h.Blocked {
@@ -121,7 +121,7 @@ func (v view) standDue(st *standing, lim lockfile.Limiter, s lockfile.Session, d
 	}
 	st.stop, st.ask = true, s.State == lockfile.Waiting && isMoney(st.hold.Class)
 	cands := v.candidates(lim.ID)
-	r := place(cands, s.ID)
+	r := cands.place(s.ID)
 	switch {
 	case r >= 0:
 		st.claim, st.at, st.place = takeProbe, v.turn(lim, due, end, r), r+1
@@ -129,7 +129,7 @@ func (v view) standDue(st *standing, lim lockfile.Limiter, s lockfile.Session, d
 		st.claim, st.at = tidy, v.now
 	default:
 		st.wake = v.turn(lim, due, end, len(cands)+1)
-		st.place = max(0, place(v.line(lim.ID), s.ID)) + 1
+		st.place = max(0, v.line(lim.ID).place(s.ID)) + 1
 	}
 	st.until, st.src = later(st.at, st.wake), finding.Estimate
 }
@@ -165,7 +165,7 @@ func (v view) standProbed(st *standing, lim lockfile.Limiter, s lockfile.Session
 		st.why = Reason{Code: Nested, Class: pr.Class, Who: pr.Session}
 		return
 	}
-	r := max(0, place(v.line(lim.ID), s.ID))
+	r := max(0, v.line(lim.ID).place(s.ID))
 	st.stop, st.why = true, Reason{Code: Probing, Class: pr.Class, Who: pr.Session}
 	st.ask = s.State == lockfile.Waiting && isMoney(pr.Class)
 	st.place, st.until, st.src = r+1, end, finding.Estimate
@@ -183,7 +183,7 @@ func (v view) standProbed(st *standing, lim lockfile.Limiter, s lockfile.Session
 // standOpen: no hold stops s here, but others may be in front of it.
 func (v view) standOpen(st *standing, lim lockfile.Limiter, s lockfile.Session) {
 	if v.retries(lim, s) {
-		if cands := v.candidates(lim.ID); place(cands, s.ID) == 0 {
+		if cands := v.candidates(lim.ID); cands.place(s.ID) == 0 {
 			st.claim, st.at = takeProbe, v.now
 		}
 		return
@@ -225,7 +225,7 @@ func (v view) ahead(lim lockfile.Limiter, s lockfile.Session) bool {
 // go if those in front do not take their turn.
 func (v view) standQueued(st *standing, lim lockfile.Limiter, s lockfile.Session) {
 	q := v.queue(lim.ID)
-	r := place(q, s.ID)
+	r := q.place(s.ID)
 	if r < 0 {
 		return // held on another limiter, which says so
 	}
@@ -238,7 +238,7 @@ func (v view) standQueued(st *standing, lim lockfile.Limiter, s lockfile.Session
 		st.why.Class = lim.Release.Class
 	}
 	if len(q) > r && r > 0 {
-		st.why.Who = q[0].ID
+		st.why.Who = q[0].id
 	}
 }
 
@@ -291,7 +291,7 @@ func (v view) standLaunching(st *standing, lim lockfile.Limiter, s lockfile.Sess
 		next = later(next, lim.Launch.Next)
 	}
 	q := v.queue(lim.ID)
-	r := max(0, place(q, s.ID))
+	r := max(0, q.place(s.ID))
 	st.claim, st.at = takeStart, next.Add(time.Duration(r)*gap)
 	if st.at.After(v.now) {
 		st.stop, st.place = true, r+1

@@ -53,7 +53,11 @@ func (e *edit) tidy(id string) {
 	v = e.view()
 	_, due, _ := v.holds(lim, e.s)
 	if lim.Probe == nil && len(due) > 0 && stopped(e.s) && !v.heldOn(id, e.s) && !v.heldElsewhere(id, e.s) && len(v.candidates(id)) == 0 {
+		// Nobody is there to go first: the limiter is open, and the first may go at once.
 		e.open(&lim, func(h lockfile.Hold) bool { return !h.Blocked && !h.Until.After(e.in.Now) })
+		if lim.Release != nil {
+			lim.Release.Next = e.in.Now
+		}
 		e.put(lim)
 	}
 	if lim.Release != nil && len(v.line(id)) == 0 && lim.Release.Next.Before(e.in.Now) {

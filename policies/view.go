@@ -44,8 +44,11 @@ func sends(s lockfile.Session) bool { return s.Headless || s.Prompt }
 // nested session shares its place.
 func (v view) root(s lockfile.Session) lockfile.Session {
 	for range 16 { // a loop of parents cannot happen, and would end here
+		if s.Parent == "" {
+			return s
+		}
 		parent, ok := v.l.Sessions[s.Parent]
-		if s.Parent == "" || !ok || !v.alive(parent) {
+		if !ok || !v.alive(parent) {
 			return s
 		}
 		s = parent
@@ -56,8 +59,11 @@ func (v view) root(s lockfile.Session) lockfile.Session {
 // parents calls f for every living session that s is nested in.
 func (v view) parents(s lockfile.Session, f func(lockfile.Session) bool) bool {
 	for range 16 {
+		if s.Parent == "" {
+			return false
+		}
 		parent, ok := v.l.Sessions[s.Parent]
-		if s.Parent == "" || !ok || !v.alive(parent) {
+		if !ok || !v.alive(parent) {
 			return false
 		}
 		if f(parent) {
@@ -202,6 +208,20 @@ func (v view) holds(lim lockfile.Limiter, s lockfile.Session) (force, due []lock
 	return force, due, left
 }
 
+// count is holds without the holds: many sessions are counted for one decision.
+func (v view) count(lim lockfile.Limiter, s lockfile.Session) (force, due int) {
+	for i := range lim.Holds {
+		switch ok, _ := v.concerns(lim.Holds[i], lim.ID, s); {
+		case !ok:
+		case v.inForce(lim.Holds[i], s):
+			force++
+		default:
+			due++
+		}
+	}
+	return force, due
+}
+
 // verdict on a limiter's probe.
 type verdict int
 
@@ -271,11 +291,11 @@ func (v view) probeLives(lim lockfile.Limiter) bool {
 // by a hold in force, or because another session goes first.
 func (v view) heldOn(id string, s lockfile.Session) bool {
 	lim := v.l.Limiters[id]
-	force, due, _ := v.holds(lim, s)
-	if len(force) > 0 {
+	force, due := v.count(lim, s)
+	if force > 0 {
 		return true
 	}
-	return len(due) > 0 && lim.Probe != nil && lim.Probe.Session != s.ID && v.probeLives(lim) && !v.withProber(lim, s)
+	return due > 0 && lim.Probe != nil && lim.Probe.Session != s.ID && v.probeLives(lim) && !v.withProber(lim, s)
 }
 
 // withProber: a session nested in the prober shares its place.
@@ -284,8 +304,8 @@ func (v view) withProber(lim lockfile.Limiter, s lockfile.Session) bool {
 }
 
 func (v view) heldElsewhere(id string, s lockfile.Session) bool {
-	for _, x := range limitersOf(v.l, s) {
-		if x != id && v.heldOn(x, s) {
+	for x, lim := range v.l.Limiters {
+		if x != id && len(lim.Holds) > 0 && DrawsOn(s, x) && v.heldOn(x, s) {
 			return true
 		}
 	}
@@ -295,24 +315,20 @@ func (v view) heldElsewhere(id string, s lockfile.Session) bool {
 // candidates lists who may be the limiter's probe, best first: a client in its
 // own retry, a waiting launch that will send, a suspended session. Within these
 // interactive before background, then the oldest.
-func (v view) candidates(id string) []lockfile.Session {
+func (v view) candidates(id string) line {
 	lim := v.l.Limiters[id]
-	var out []lockfile.Session
-	for _, s := range v.l.Sessions {
-		if DrawsOn(s, id) && v.steerable(s) && v.electable(lim, s) && !v.heldElsewhere(id, s) {
-			out = append(out, s)
-		}
-	}
-	v.order(out, rank)
-	return out
+	return v.lineUp(func(s lockfile.Session) (int, bool) {
+		ok := DrawsOn(s, id) && v.steerable(s) && v.electable(lim, s) && !v.heldElsewhere(id, s)
+		return rank(s), ok
+	})
 }
 
 // rank of a candidate; lower goes first.
 func rank(s lockfile.Session) int {
-	switch {
-	case s.State == lockfile.Running:
+	switch s.State {
+	case lockfile.Running:
 		return 0
-	case s.State == lockfile.Waiting:
+	case lockfile.Waiting:
 		return 1
 	}
 	return 2
@@ -330,8 +346,8 @@ func (v view) electable(lim lockfile.Limiter, s lockfile.Session) bool {
 	default:
 		return false
 	}
-	force, due, _ := v.holds(lim, s)
-	return len(force) == 0 && len(due) > 0
+	force, due := v.count(lim, s)
+	return force == 0 && due > 0
 }
 
 // retrier: its client tries again by itself soon, and the holds are due.
@@ -351,58 +367,53 @@ func (v view) retrier(lim lockfile.Limiter, s lockfile.Session) bool {
 
 // queue lists who waits for its turn on a limiter that is open to them: the
 // order of the release, oldest first within the priorities.
-func (v view) queue(id string) []lockfile.Session {
-	var out []lockfile.Session
-	for _, s := range v.l.Sessions {
-		if stopped(s) && DrawsOn(s, id) && v.steerable(s) && !v.heldOn(id, s) && !v.heldElsewhere(id, s) {
-			out = append(out, s)
-		}
-	}
-	v.order(out, nil)
-	return out
-}
-
-// line lists everybody who is stopped on a limiter, held elsewhere or not.
-func (v view) line(id string) []lockfile.Session {
-	var out []lockfile.Session
-	for _, s := range v.l.Sessions {
-		if stopped(s) && DrawsOn(s, id) && v.steerable(s) {
-			out = append(out, s)
-		}
-	}
-	v.order(out, nil)
-	return out
-}
-
-func (v view) order(list []lockfile.Session, first func(lockfile.Session) int) {
-	slices.SortFunc(list, func(a, b lockfile.Session) int {
-		if first != nil {
-			if d := cmp.Compare(first(a), first(b)); d != 0 {
-				return d
-			}
-		}
-		ra, rb := v.root(a), v.root(b)
-		if d := cmp.Compare(priority(ra), priority(rb)); d != 0 {
-			return d
-		}
-		if d := ra.Born.Compare(rb.Born); d != 0 {
-			return d
-		}
-		if d := a.Born.Compare(b.Born); d != 0 {
-			return d
-		}
-		return cmp.Compare(a.ID, b.ID)
+func (v view) queue(id string) line {
+	return v.lineUp(func(s lockfile.Session) (int, bool) {
+		return 0, stopped(s) && DrawsOn(s, id) && v.steerable(s) && !v.heldOn(id, s) && !v.heldElsewhere(id, s)
 	})
 }
 
-func priority(s lockfile.Session) int {
-	if s.Priority == lockfile.Background {
-		return 1
-	}
-	return 0
+// line lists everybody who is stopped on a limiter, held elsewhere or not.
+func (v view) line(id string) line {
+	return v.lineUp(func(s lockfile.Session) (int, bool) {
+		return 0, stopped(s) && DrawsOn(s, id) && v.steerable(s)
+	})
 }
 
-// place of a session in a list, -1 if it is not in it.
-func place(list []lockfile.Session, id string) int {
-	return slices.IndexFunc(list, func(s lockfile.Session) bool { return s.ID == id })
+// line is a number of sessions in order.
+type line []inLine
+
+// inLine is what orders a session: sessions themselves are large.
+type inLine struct {
+	rank, priority int
+	root, born     time.Time // of the outermost session that it is nested in, and its own
+	id             string
+}
+
+func (a inLine) compare(b inLine) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.priority, b.priority),
+		a.root.Compare(b.root), a.born.Compare(b.born), cmp.Compare(a.id, b.id))
+}
+
+func (v view) lineUp(pick func(lockfile.Session) (rank int, ok bool)) line {
+	var out line
+	for id, s := range v.l.Sessions {
+		rank, ok := pick(s)
+		if !ok {
+			continue
+		}
+		root := v.root(s)
+		x := inLine{rank: rank, root: root.Born, born: s.Born, id: id}
+		if root.Priority == lockfile.Background {
+			x.priority = 1
+		}
+		out = append(out, x)
+	}
+	slices.SortFunc(out, inLine.compare)
+	return out
+}
+
+// place of a session in a line, -1 if it is not in it.
+func (l line) place(id string) int {
+	return slices.IndexFunc(l, func(x inLine) bool { return x.id == id })
 }

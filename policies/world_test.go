@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"qshim/detect/finding"
@@ -25,7 +25,7 @@ const (
 // world drives sessions as their shims would: every change and every wake makes
 // each session decide; who may claim steps; nobody touches another's session.
 type world struct {
-	t       testing.TB
+	t       failer
 	p       policies.Policy
 	l       lockfile.Ledger
 	now     time.Time
@@ -38,7 +38,13 @@ type world struct {
 	steps   int
 }
 
-func newWorld(t testing.TB) *world {
+// failer is what a test and a property have in common.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newWorld(t failer) *world {
 	return &world{
 		t: t, p: config.Defaults().Policy, now: day, rand: func() float64 { return 0.5 },
 		l:    lockfile.Ledger{Limiters: map[string]lockfile.Limiter{}, Sessions: map[string]lockfile.Session{}},
@@ -74,7 +80,7 @@ func (w *world) add(s lockfile.Session) {
 func (w *world) apply(self string, l lockfile.Ledger, events []lockfile.Event) {
 	w.t.Helper()
 	for id, s := range l.Sessions {
-		if old := w.l.Sessions[id]; id != self && fmt.Sprint(old) != fmt.Sprint(s) {
+		if old := w.l.Sessions[id]; id != self && !reflect.DeepEqual(old, s) {
 			w.t.Fatalf("%s wrote the session of %s\nwas %+v\nis  %+v", self, id, old, s)
 		}
 	}
