@@ -38,6 +38,8 @@ var rowCases = []rowCase{
 	{"il in region", 5, 4, "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[2;1H\x1b[L", []string{"a", "", "b", "d"}, 0, 1, ""},
 	{"dl in region", 5, 4, "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[2;1H\x1b[M", []string{"a", "c", "", "d"}, 0, 1, ""},
 	{"il outside", 5, 4, "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[1;1H\x1b[L", []string{"a", "b", "c", "d"}, 0, 0, "tmux inserts there, xterm does not"},
+	{"dl outside", 5, 4, "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[1;1H\x1b[M", []string{"a", "b", "c", "d"}, 0, 0, "tmux deletes there, xterm does not"},
+	{"dl below", 5, 4, "a\r\nb\r\nc\r\nd\x1b[1;2r\x1b[4;1H\x1b[M", []string{"a", "b", "c", "d"}, 0, 3, "tmux deletes there, xterm does not"},
 	{"su", 5, 3, "a\r\nb\r\nc\x1b[2S", []string{"c"}, 1, 2, ""},
 	{"sd", 5, 3, "a\r\nb\r\nc\x1b[T", []string{"", "a", "b"}, 1, 2, ""},
 	{"su region", 5, 4, "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[S", []string{"a", "c", "", "d"}, 0, 0, ""},
