@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"qshim/cmd/internal/painter"
 	"qshim/lockfile"
 	"qshim/policies"
 	"qshim/policies/config"
@@ -207,7 +208,7 @@ func (a *app) root() *cobra.Command {
 		f.Lookup(b.name).NoOptDefVal = "true"
 	}
 	c.Flags().SetInterspersed(false)
-	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, releaseCmd, continueCmd, doctorCmd, versionCmd} {
+	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, releaseCmd, continueCmd, doctorCmd, demoCmd, versionCmd} {
 		c.AddCommand(sub(a))
 	}
 	c.AddCommand(explainCmd())
@@ -261,6 +262,9 @@ func (a *app) run(ctx context.Context, argv []string) int {
 
 // dispatch tells a call by a link's name (claude -> qshim) from qshim's own.
 func (a *app) dispatch(ctx context.Context, argv []string) error {
+	if len(argv) > 1 && argv[1] == painterArg {
+		return &exitError{code: painter.Main(argv[2:], a.stdin, a.stdout, a.stderr, a.getenv)}
+	}
 	if words, ok := calledAs(argv); ok {
 		return a.runAgent(ctx, words)
 	}

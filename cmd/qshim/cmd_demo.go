@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"qshim/cmd/internal/fakeprovider"
+)
+
+// The demo's work. A minute holds both fleets at once: the same tasks for the
+// same provider, on two accounts of it.
+//
+//	fake provider on loopback <- HTTP - painters under qshim   (account one)
+//	                          <- HTTP - painters alone         (account two)
+//	ledger of the first, counts of both -> picture
+const (
+	demoAgents   = 5
+	demoCalls    = 5                      // calls a task
+	demoAnswer   = 900 * time.Millisecond // how long an answer streams
+	demoThink    = 300 * time.Millisecond // own work between two calls
+	demoAttempts = 3                      // a client's own retries: few, so that a minute shows what ten do in half an hour
+	demoLimit    = 55 * time.Second
+	demoRefresh  = 150 * time.Millisecond
+)
+
+// demoBucket is the tier: about one request a second, a small burst, a refusal
+// that costs a request like at the real providers, and a stated wait.
+var demoBucket = fakeprovider.Limits{RPM: 54, Burst: 0.06, RetryAfter: 4, CountRefused: true}
+
+func demoCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "See it work: no account, no agent, no network",
+		Long: `See it work in under a minute, with no account, no agent and no network: small
+scripted agents that paint like Claude Code share one account of a fake provider
+on this machine, once under qshim and once alone, at the same time.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return a.demo(ctx, self)
+		},
+	}
+}
+
+func (a *app) demo(ctx context.Context, self string) error {
+	dir, err := os.MkdirTemp("", "qshim-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	provider := fakeprovider.New(fakeprovider.Options{})
+	if err := provider.Apply(fakeprovider.Control{Limits: &demoBucket}); err != nil {
+		return err
+	}
+	url, stop, err := provider.Start("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	with, err := newFleet(filepath.Join(dir, "with"), self, url, true)
+	if err != nil {
+		return err
+	}
+	alone, err := newFleet(filepath.Join(dir, "alone"), self, url, false)
+	if err != nil {
+		return err
+	}
+	return a.showDemo(ctx, provider, with, alone)
+}
+
+// showDemo runs both fleets and draws until both have ended.
+func (a *app) showDemo(ctx context.Context, provider *fakeprovider.Server, with, alone *fleet) error {
+	limit, cancel := context.WithTimeout(ctx, demoLimit)
+	defer cancel()
+	began := a.now()
+	var both sync.WaitGroup
+	for _, f := range []*fleet{with, alone} {
+		if err := f.start(limit, &both); err != nil {
+			cancel()
+			both.Wait()
+			return err
+		}
+	}
+	done := make(chan struct{})
+	go func() { both.Wait(); close(done) }()
+	pic := newPicture(a.stdout, paletteFor(a.stdout, a.getenv), term.IsTerminal(int(a.stdout.Fd())))
+	defer pic.end()
+	tick := time.NewTicker(demoRefresh)
+	defer tick.Stop()
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+		case <-tick.C:
+		}
+		pic.draw(a.now().Sub(began), with.look(provider, a.now()), alone.look(provider, a.now()))
+	}
+	if ctx.Err() != nil {
+		return &exitError{code: exitGaveUp}
+	}
+	pic.summary(with.result(provider), alone.result(provider))
+	return nil
+}
