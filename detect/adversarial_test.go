@@ -161,11 +161,11 @@ func wrapFor(agent string, rows []string, cols int) (out []string) {
 		case strings.HasPrefix(r, "│"), strings.HasPrefix(r, "╭"), strings.HasPrefix(r, "╰"):
 			out = append(out, r)
 			continue
-		case strings.Contains(r, "⎿  "):
+		case strings.Contains(r, "⎿"):
 			indent = 5
 		case agent == "codex" && strings.HasPrefix(r, "■"):
 			indent = 0
-		case indent == 0 && strings.ContainsAny(string([]rune(r + " ")[:1]), "●•✦✕›❯■⚠"):
+		case indent == 0 && strings.ContainsAny(string([]rune(r + " ")[:1]), "●⏺•✦✕›❯■⚠"):
 			indent = 2
 		}
 		out = append(out, wrapWords(r, cols-2, strings.Repeat(" ", indent))...)

@@ -40,6 +40,7 @@ type block struct {
 	gap    bool    // a blank row stands above
 	cut    bool    // a box of which not all is on the page
 	text   string  // rows joined by spaces, the glyph taken off
+	mended string  // as text, but rows that are full are joined without a space: wrapped inside a word
 	tight  string  // rows joined without spaces, for terminals that wrap inside a word
 	rows   []string
 	colour colour
@@ -58,14 +59,15 @@ func (p *Profile) classify(text string, m Mode, excerpt bool) line {
 	if l.blank {
 		return l
 	}
+	r := firstRune(text)
 	for _, d := range p.rows {
 		if !d.mode.fits(m) || d.excerpt && !excerpt {
 			continue
 		}
-		if d.start.MatchString(text) {
+		if d.opens.has(r) && d.start.MatchString(text) {
 			l.start |= d.bit
 		}
-		if d.more != nil && d.more.MatchString(text) {
+		if d.more != nil && d.goes.has(r) && d.more.MatchString(text) {
 			l.more |= d.bit
 		}
 		if d.stop != nil && d.stop.MatchString(text) {
@@ -205,7 +207,7 @@ func (b *block) fill(page []line) {
 	if b.def != nil && b.def.box {
 		b.cut = !strings.ContainsAny(rows[0], "╭┌") || !strings.ContainsAny(rows[len(rows)-1], "╰└")
 		b.text = joinRows(unbox(rows), " ")
-		b.tight = b.text
+		b.tight, b.mended = b.text, b.text
 		return
 	}
 	head := rows[0]
@@ -214,15 +216,20 @@ func (b *block) fill(page []line) {
 	}
 	parts := append([]string{head}, rows[1:]...)
 	b.text, b.tight = joinRows(parts, " "), joinRows(parts, "")
+	b.mended = b.text
+	if len(rows) > 1 {
+		b.mended = mendRows(rows, parts)
+	}
 }
 
 // takeGlyph removes what start matched, or keeps only its group "text".
 func takeGlyph(d *rowDef, row string) string {
-	loc := d.start.FindStringSubmatchIndex(row)
+	re := d.start.regexp()
+	loc := re.FindStringSubmatchIndex(row)
 	if loc == nil {
 		return row
 	}
-	if g := d.start.SubexpIndex("text"); g > 0 && loc[2*g] >= 0 {
+	if g := re.SubexpIndex("text"); g > 0 && loc[2*g] >= 0 {
 		return row[loc[2*g]:]
 	}
 	return row[loc[1]:]
@@ -256,4 +263,25 @@ func joinRows(rows []string, sep string) string {
 		b.WriteString(r)
 	}
 	return b.String()
+}
+
+// mendRows joins rows by spaces except behind the widest ones: where a word is
+// longer than the row, an agent breaks it at the edge.
+func mendRows(rows, parts []string) string {
+	widest := 0
+	for _, r := range rows {
+		widest = max(widest, utf8.RuneCountInString(strings.TrimRight(r, " \u00a0")))
+	}
+	var out []string
+	glue := false
+	for i, p := range parts {
+		p = strings.TrimSpace(p)
+		if glue {
+			out[len(out)-1] += p
+		} else {
+			out = append(out, p)
+		}
+		glue = utf8.RuneCountInString(strings.TrimRight(rows[i], " \u00a0")) >= widest-1
+	}
+	return joinRows(out, " ")
 }

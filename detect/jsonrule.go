@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ type jsonRule struct {
 	when      map[string][]string
 	has       []string
 	text      []string
-	match     *regexp.Regexp
+	match     *pattern
 	code      string
 	reset     string
 	window    string

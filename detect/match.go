@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +106,7 @@ func (r *rule) fits(b *block, lenient bool) (string, bool) {
 	if b.cut && !lenient {
 		return "", false
 	}
-	for _, text := range []string{b.text, b.tight} {
+	for _, text := range []string{b.text, b.mended, b.tight} {
 		if !r.match.MatchString(text) || matchAny(r.unless, text) {
 			continue
 		}
@@ -119,7 +118,7 @@ func (r *rule) fits(b *block, lenient bool) (string, bool) {
 	return "", false
 }
 
-func matchAny(list []*regexp.Regexp, s string) bool {
+func matchAny(list []*pattern, s string) bool {
 	for _, r := range list {
 		if r.MatchString(s) {
 			return true
@@ -128,7 +127,7 @@ func matchAny(list []*regexp.Regexp, s string) bool {
 	return false
 }
 
-func matchAll(list []*regexp.Regexp, s string) bool {
+func matchAll(list []*pattern, s string) bool {
 	for _, r := range list {
 		if !r.MatchString(s) {
 			return false
@@ -141,7 +140,7 @@ func matchAll(list []*regexp.Regexp, s string) bool {
 // where delay, attempt, max and cause of a retry stand.
 func (r *rule) read(b *block, text string, now time.Time, zone *time.Location) (finding.Finding, bool) {
 	rd := reading{
-		text: text, rows: b.wrapped(), class: r.class, otherwise: r.otherwise,
+		text: text, mended: b.mended, rows: b.wrapped(), class: r.class, otherwise: r.otherwise,
 		measure: r.measure, scope: r.scope, within: r.within, noReset: r.reset == "no", now: now, zone: zone,
 	}
 	group := groups(r.match, text)
@@ -210,16 +209,16 @@ func escapeRows(rows []string) []string {
 
 // groups returns a getter of the named groups of a match; a group that is not
 // there, or did not take part, is empty.
-func groups(re *regexp.Regexp, text string) func(string) string {
+func groups(p *pattern, text string) func(string) string {
 	var m []string
-	if re != nil {
-		m = re.FindStringSubmatch(text)
+	if p != nil {
+		m = p.regexp().FindStringSubmatch(text)
 	}
 	return func(name string) string {
 		if m == nil {
 			return ""
 		}
-		if i := re.SubexpIndex(name); i > 0 {
+		if i := p.regexp().SubexpIndex(name); i > 0 {
 			return m[i]
 		}
 		return ""

@@ -24,9 +24,10 @@ var providersTOML []byte
 // meaning is one [[meaning]]: a provider's sentence.
 type meaning struct {
 	name    string
+	order   int
 	class   finding.Class
-	match   *regexp.Regexp
-	unless  *regexp.Regexp
+	match   *pattern
+	unless  *pattern
 	lies    bool // a delay in the same text does not end the block
 	measure finding.Measure
 	scope   finding.Scope
@@ -69,7 +70,7 @@ func parseMeanings(data []byte) ([]meaning, error) {
 	for i, t := range file.Meaning {
 		c := &compiler{file: "providers.toml", data: data, table: "meaning", index: i}
 		m := meaning{
-			name: t.Name, class: c.class("class", t.Class), match: c.re("match", t.Match), unless: c.re("unless", t.Unless),
+			name: t.Name, order: i, class: c.class("class", t.Class), match: c.re("match", t.Match), unless: c.re("unless", t.Unless),
 			lies: t.Lies, measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope),
 		}
 		if m.match == nil || t.Source == "" {
@@ -97,6 +98,7 @@ func meant(text string) (meaning, bool) {
 type reading struct {
 	text      string // what the client says, wraps undone
 	head      string // text with the status code before it
+	mended    string // text with words put together that a wrap broke
 	rows      string // the same with its row breaks, for times cut by a wrap
 	cause     string // for retrying: the part that tells why; empty: text
 	class     finding.Class
@@ -123,6 +125,12 @@ func (r *reading) finding() (f finding.Finding, ok bool) {
 		about = r.cause
 	}
 	m, known := meant(about)
+	if r.mended != "" && r.cause == "" && r.mended != about {
+		// What stands earlier in the table is the longer-lived cause.
+		if m2, ok := meant(r.mended); ok && (!known || m2.order < m.order) {
+			m, known = m2, true
+		}
+	}
 	switch {
 	case r.class == finding.Retrying:
 		f.Cause = finding.Unknown

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -48,9 +47,9 @@ func (m Mode) fits(n Mode) bool {
 // activity is how a profile shows that it works, waits or failed, apart from
 // its rows.
 type activity struct {
-	titleBusy, titleIdle *regexp.Regexp
-	busyRow              *regexp.Regexp
-	hint                 *regexp.Regexp
+	titleBusy, titleIdle *pattern
+	busyRow              *pattern
+	hint                 *pattern
 	osc                  bool
 }
 
@@ -74,11 +73,12 @@ type rowDef struct {
 	name        string
 	who         speaker
 	mode        Mode
-	start, more *regexp.Regexp
-	stop        *regexp.Regexp // a row that ends the block and is not part of it
-	gap         bool           // blank rows do not end it
-	box         bool           // drawn inside │ │
-	cancels     bool           // what stands above it is over
+	start, more *pattern
+	opens, goes opening  // what rows that start and more fit can begin with
+	stop        *pattern // a row that ends the block and is not part of it
+	gap         bool     // blank rows do not end it
+	box         bool     // drawn inside │ │
+	cancels     bool     // what stands above it is over
 	after       map[string]bool
 	notAfter    map[string]bool
 	before      map[string]bool // what may stand below; otherwise a later definition is asked
@@ -94,9 +94,9 @@ type rule struct {
 	otherwise finding.Class // class when no sentence is known
 	rows      map[string]bool
 	mode      Mode
-	match     *regexp.Regexp
-	also      []*regexp.Regexp
-	unless    []*regexp.Regexp
+	match     *pattern
+	also      []*pattern
+	unless    []*pattern
 	needs     string
 	reset     string // "", "no"
 	within    time.Duration
@@ -246,11 +246,11 @@ func (c *compiler) compile(t *detectTable) {
 }
 
 // re compiles one pattern; an empty one is nil.
-func (c *compiler) re(key, pat string) *regexp.Regexp {
+func (c *compiler) re(key, pat string) *pattern {
 	if pat == "" {
 		return nil
 	}
-	r, err := regexp.Compile(pat)
+	r, err := newPattern(pat)
 	if err != nil {
 		c.fail(key, "%v: correct the regular expression (Go's RE2 syntax, in single quotes)", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		return nil
@@ -258,7 +258,7 @@ func (c *compiler) re(key, pat string) *regexp.Regexp {
 	return r
 }
 
-func (c *compiler) res(key string, pats []string) (out []*regexp.Regexp) {
+func (c *compiler) res(key string, pats []string) (out []*pattern) {
 	for _, p := range pats {
 		if r := c.re(key, p); r != nil {
 			out = append(out, r)
@@ -298,6 +298,7 @@ func (c *compiler) row(t *rowTable) {
 		after: set(t.After), notAfter: set(t.NotAfter), before: set(t.Before), holds: set(t.Holds), excerpt: t.Excerpt,
 		bit: 1 << uint(len(c.p.rows)),
 	}
+	d.opens, d.goes = openingOf(t.Start), openingOf(t.More)
 	d.cancels = who == byModel || who == byTool || who == byUser
 	if t.Cancels != nil {
 		d.cancels = *t.Cancels

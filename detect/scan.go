@@ -48,6 +48,10 @@ func (w *Watcher) scan(now time.Time, force bool) {
 	if w.o.Mode == Headless {
 		return
 	}
+	if since := now.Sub(w.looked); !force && since >= 0 && since < breath {
+		w.dirty = now
+		return
+	}
 	changed, hot := w.refresh()
 	if changed && w.dirty.IsZero() {
 		w.dirty = now
@@ -242,8 +246,14 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 		c := &cs[i]
 		switch {
 		case c.past, c.f.Class == finding.Warning && limit:
-		case d.fresh[c.key], w.history():
-			standing[c.key] = true // known, or painted before anything was asked
+		case w.history():
+			standing[c.key] = true // painted before anything was asked
+		case d.fresh[c.key]:
+			standing[c.key] = true
+			if w.improves(c.f) { // a row beside it has brought the reset
+				c.f.Confidence = finding.Weak
+				w.report(c.f, "", false)
+			}
 		default:
 			w.pend(now, d, c)
 		}
@@ -268,6 +278,9 @@ func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
 			continue
 		}
 		p.seen = true
+		if p.key == c.key && c.f.ResetSource.Rank() > p.f.ResetSource.Rank() {
+			p.f.Reset, p.f.ResetSource, p.f.Precision = c.f.Reset, c.f.ResetSource, c.f.Precision
+		}
 		if p.key != c.key {
 			at := p.f.At
 			p.key, p.still, p.f = c.key, now, c.f

@@ -156,7 +156,7 @@ func (w *Watcher) judgeError(p *pending, now time.Time, late bool) verdict {
 		return waits
 	case w.retriedFor(p):
 		return agrees
-	case w.o.HasLog && !w.o.Lenient, p.finished:
+	case w.o.HasLog && !w.o.Lenient, p.finished && w.sig.titles:
 		return waits // the log would tell; 2.1.197 ends good turns alike
 	case !w.sig.idleAt.IsZero():
 		if late && now.Sub(w.sig.idleAt) >= signTime {

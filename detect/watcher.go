@@ -31,6 +31,9 @@ const (
 	// oscReach is how far an OSC 7501 state may stand from its row: Codex
 	// writes both in one frame (measured 0.171.0), the rest is slack.
 	oscReach = 2 * time.Second
+	// breath is the shortest time between two looks at the page, so that a
+	// flood of output costs a small share of its time.
+	breath = 5 * time.Millisecond
 	// lull is how often a page without hot rows is looked at, for composer
 	// and dialog.
 	lull = 40 * time.Millisecond
@@ -236,7 +239,7 @@ func (w *Watcher) wake(now time.Time) time.Time {
 		}
 	}
 	if !w.dirty.IsZero() {
-		sooner(w.looked.Add(lull))
+		sooner(w.looked.Add(breath))
 	}
 	for _, d := range w.desks() {
 		for _, p := range d.wait {
@@ -308,6 +311,16 @@ func (w *Watcher) report(f finding.Finding, key string, each bool) {
 		w.retrying = true
 	}
 	w.emit(w.nextID, f)
+}
+
+// improves reports whether f states a better reset than its event has.
+func (w *Watcher) improves(f finding.Finding) bool {
+	for i := range w.events {
+		if e := &w.events[i]; e.turn == w.turn && sameEvent(e.class, f.Class) {
+			return f.ResetSource.Rank() > e.f.ResetSource.Rank()
+		}
+	}
+	return false
 }
 
 func (w *Watcher) emit(id uint64, f finding.Finding) {

@@ -1,0 +1,145 @@
+package detect
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"sync"
+	"unicode/utf8"
+)
+
+// pattern is a regular expression of a profile. It is checked when the profile
+// is read and compiled at its first use: most sessions never meet most rules,
+// and compiling all of them would cost each start some milliseconds.
+type pattern struct {
+	src  string
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+// newPattern checks src.
+func newPattern(src string) (*pattern, error) {
+	if _, err := syntax.Parse(src, syntax.Perl); err != nil {
+		return nil, err
+	}
+	return &pattern{src: src}, nil
+}
+
+// regexp is the compiled pattern. One that cannot be compiled after all (it
+// is too large) matches nothing.
+func (p *pattern) regexp() *regexp.Regexp {
+	p.once.Do(func() {
+		re, err := regexp.Compile(p.src)
+		if err != nil {
+			re = regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
+		}
+		p.re = re
+	})
+	return p.re
+}
+
+// MatchString reports whether the pattern is somewhere in s.
+func (p *pattern) MatchString(s string) bool { return p.regexp().MatchString(s) }
+
+// opening is the set of runes with which a row can begin that an anchored
+// pattern fits, blanks aside: a row beginning with another rune need not be
+// asked. It keeps the price of a row that fits nothing to a few table look-ups.
+type opening struct {
+	any    bool
+	low    [2]uint64     // runes below 128
+	ranges []syntaxRange // the others
+}
+
+type syntaxRange struct{ lo, hi rune }
+
+// openingOf walks the compiled pattern over blanks to everything that can
+// come first.
+func openingOf(src string) opening {
+	var o opening
+	parsed, err := syntax.Parse(src, syntax.Perl)
+	if err != nil {
+		return opening{any: true}
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return opening{any: true}
+	}
+	// A branch without ^ can match anywhere: then any row must be asked.
+	seen := map[bool][]bool{false: make([]bool, len(prog.Inst)), true: make([]bool, len(prog.Inst))}
+	var walk func(pc uint32, anchored bool)
+	walk = func(pc uint32, anchored bool) {
+		if seen[anchored][pc] {
+			return
+		}
+		seen[anchored][pc] = true
+		in := &prog.Inst[pc]
+		switch in.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			walk(in.Out, anchored)
+			walk(in.Arg, anchored)
+		case syntax.InstCapture, syntax.InstNop:
+			walk(in.Out, anchored)
+		case syntax.InstEmptyWidth:
+			walk(in.Out, anchored || syntax.EmptyOp(in.Arg)&syntax.EmptyBeginText != 0)
+		case syntax.InstMatch:
+			o.any = true // the pattern can end before any rune
+		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			o.any = o.any || !anchored
+			o.add(in)
+			if in.MatchRune(' ') {
+				walk(in.Out, anchored)
+			}
+		}
+	}
+	walk(uint32(prog.Start), false)
+	return o
+}
+
+// add takes the runes of one instruction.
+func (o *opening) add(in *syntax.Inst) {
+	if in.Op == syntax.InstRuneAny || in.Op == syntax.InstRuneAnyNotNL || len(in.Rune) == 0 || syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
+		o.any = true
+		return
+	}
+	if len(in.Rune) == 1 {
+		o.addRange(in.Rune[0], in.Rune[0])
+		return
+	}
+	for i := 0; i+1 < len(in.Rune); i += 2 {
+		o.addRange(in.Rune[i], in.Rune[i+1])
+	}
+}
+
+func (o *opening) addRange(lo, hi rune) {
+	for r := lo; r <= hi && r < utf8.RuneSelf; r++ {
+		o.low[r>>6] |= 1 << (r & 63)
+	}
+	if hi >= utf8.RuneSelf {
+		o.ranges = append(o.ranges, syntaxRange{max(lo, utf8.RuneSelf), hi})
+	}
+}
+
+// has reports whether a row may begin with r.
+func (o *opening) has(r rune) bool {
+	if o.any {
+		return true
+	}
+	if r >= 0 && r < utf8.RuneSelf {
+		return o.low[r>>6]>>(r&63)&1 == 1
+	}
+	for _, x := range o.ranges {
+		if x.lo <= r && r <= x.hi {
+			return true
+		}
+	}
+	return false
+}
+
+// firstRune is the first rune of a row that is no blank.
+func firstRune(text string) rune {
+	for _, r := range text {
+		if r != ' ' {
+			return r
+		}
+	}
+	return 0
+}
