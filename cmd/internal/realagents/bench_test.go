@@ -60,12 +60,27 @@ func newBench(t *testing.T, a Agent, plan bool, sessions int) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
+	t.Cleanup(b.tell)
 	key := DummyKey(a, strings.ToLower(strings.ReplaceAll(t.Name(), "/", "")))
 	b.setup, err = Prepare(a, place(t), install, url, "UTC", Account{Key: key, Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// tell shows, after a failure, what qshim logged and what the provider was asked.
+func (b *bench) tell() {
+	if !b.Failed() {
+		return
+	}
+	if shimmed() {
+		out, err := b.qshim(context.Background(), "log", "--json", "--since", "24h").CombinedOutput()
+		b.Logf("qshim log (%v):\n%s", err, out)
+	}
+	for _, r := range b.provider.Counts().Requests {
+		b.Logf("request %s %q: %d %s", r.At.Format(time.StampMilli), r.Text, r.Status, r.Kind)
+	}
 }
 
 // place is a directory that goes away with the test. Not t.TempDir: an agent's

@@ -307,6 +307,13 @@ func (s *Session) Raw() []byte {
 // Processes are all that the session has started and that still run.
 func (s *Session) Processes() []Process { return Marked(s.mark) }
 
+// Hangup closes the terminal, as a closed window does, and waits for the command
+// to end by itself.
+func (s *Session) Hangup(limit time.Duration) (int, error) {
+	_ = s.tty.Close() // a second time: it is closed
+	return s.Exited(limit)
+}
+
 // Close ends the session: the terminal hangs up, then whatever remains of the
 // processes that it started is killed, stopped ones too.
 func (s *Session) Close() {
