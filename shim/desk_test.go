@@ -23,7 +23,7 @@ import (
 
 // patience is how long a test waits for something that must come. It is long
 // because a loaded machine is no failure; nothing waits for it to pass.
-const patience = 12 * time.Second
+const patience = 30 * time.Second
 
 // desk plays the user: a terminal, and one program started on it.
 type desk struct {

@@ -124,6 +124,29 @@ func TestHeldAgentEnds(t *testing.T) {
 	}
 }
 
+// A nudge lets the agent run a little, and nothing but the agent notices.
+func TestNudge(t *testing.T) {
+	d, agent := heldDesk(t, true, "ticks")
+	for range 3 {
+		before := d.output()
+		d.ctl.order("nudge")
+		d.ctl.expect("paused")
+		if s := state(agent); s != 'T' {
+			t.Fatalf("agent in state %c after a nudge", s)
+		}
+		if d.output() == before {
+			t.Error("a nudged agent did nothing")
+		}
+	}
+	if d.ctl.has("ranaway") || d.ctl.has("usersuspend") || d.ctl.has("resumed") {
+		t.Error("a nudge was taken for something else")
+	}
+	d.ctl.order("continue")
+	d.send("q")
+	d.expect("<BYE 0>")
+	d.code()
+}
+
 func TestQuitOrder(t *testing.T) {
 	d, _ := heldDesk(t, false, "ticks")
 	d.ctl.order("quit")
@@ -154,6 +177,9 @@ func TestOverlay(t *testing.T) {
 			d.wait("output", func() bool { return len(d.out) > len("<GONE>") })
 			if got := d.output(); !strings.HasPrefix(got, "<GONE>T") {
 				t.Errorf("after the overlay came %.40q", got)
+			}
+			if how == "outside" {
+				d.ctl.expect("ranaway") // from here on keys are the agent's
 			}
 			d.send("q")
 			d.code()
@@ -198,7 +224,7 @@ func TestUserSuspendsAHeldAgent(t *testing.T) {
 			d.ctl.expect("paused")
 			d.ctl.order("overlay " + hex.EncodeToString([]byte("<ROW>")) + " " + hex.EncodeToString([]byte("<GONE>")))
 			d.expect("<ROW>")
-			d.ctl.order("ctrlz")
+			d.ctl.send("ctrlz")
 			d.ctl.expect("usersuspend held=true")
 			d.expect("<GONE><OFF>")
 			d.expect(prompt)
@@ -268,7 +294,7 @@ func TestStopsThatCross(t *testing.T) {
 		d.ctl.send("suspend")
 		// Typed while held it is ours, and the caller says what it means.
 		if i%2 == 1 && d.ctl.hasSoon("input held=true 1a", "input held=false 1a") == "input held=true 1a" {
-			d.ctl.order("ctrlz")
+			d.ctl.send("ctrlz")
 		}
 		d.expect(prompt)
 		d.send("fg\n")

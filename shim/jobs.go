@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qshim/shim/internal/proc"
+	"qshim/shim/term"
 )
 
 // Job control. The kernel does it in the agent's session (proc.Start says how);
@@ -145,9 +146,13 @@ func (s *Session) suspend(sig syscall.Signal) {
 		_ = s.user.Restore() // hung up: the loop will see it
 	}
 	s.wake.forget(unix.SIGCONT)
-	if s.user == nil {
+	switch {
+	case s.user == nil:
 		proc.StopSelf(sig, s.awaitContinue)
-	} else {
+	case (sig == unix.SIGTTIN || sig == unix.SIGTTOU) && s.user.Foreground():
+		// The shell has given us the terminal since the agent asked for it, and
+		// believes that we run: stopping now would take the terminal away again.
+	default:
 		proc.StopGroup(sig, s.awaitContinue)
 	}
 	s.wake.forget(unix.SIGCONT, unix.SIGTSTP)
@@ -236,9 +241,25 @@ func (s *Session) adoptForeground() {
 	}
 	_ = s.user.MakeRaw() // hung up: the loop will see it
 	s.syncSize()
+	s.adoptSettings()
 	if s.taken {
 		s.taken = false
 		s.child.Foreground(s.inner)
+	}
+}
+
+// adoptSettings gives the agent's terminal the user's settings again, the first
+// time that we are in the foreground: a job that starts in the background finds
+// the terminal as the shell's line editor has it.
+func (s *Session) adoptSettings() {
+	first := s.firstSettings
+	s.firstSettings = nil
+	if first == nil {
+		return
+	}
+	if now, err := term.State(s.master); err == nil && now == *first {
+		saved := s.user.Saved()
+		_ = term.SetState(s.master, &saved) // as at the start
 	}
 }
 

@@ -131,6 +131,7 @@ func TestBackground(t *testing.T) {
 		d.send("bg\n")
 		d.expect(prompt)
 		waitState(t, d, 'T') // SIGTTIN
+		waitJob(t, d, 'T')
 		d.send("echo still-$((40+2))\n")
 		d.expect("still-42")
 		d.expect(prompt)
@@ -167,19 +168,19 @@ func TestBackgroundStart(t *testing.T) {
 // kill -STOP and kill -CONT of the agent from outside, under a shell.
 func TestOutsideStopUnderAShell(t *testing.T) {
 	inShells(t, func(t *testing.T, d *desk, cmd func(...string) string) {
-		d.send(cmd("selfstop", "19") + "\n")
+		d.send(cmd("lines") + "\n")
 		d.expect("READY")
 		if err := unix.Kill(agents(t, d.pid)[0], unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		d.expect(prompt)
 		d.send("fg\n")
-		d.expect("selfstop")
+		d.expect("lines")
 		waitFront(t, d)
 		waitState(t, d, 'S')
-		d.send("k")
-		d.expect("KEY<k>")
-		d.send("q")
+		d.send("hello\n")
+		d.expect("LINE<hello>")
+		d.send("quit\n")
 		d.expect(prompt)
 	})
 }
@@ -199,6 +200,16 @@ func waitState(t *testing.T, d *desk, want byte) {
 	t.Helper()
 	eventually(t, "agent in state "+string(want), func() bool {
 		l := agents(t, d.pid)
+		return len(l) == 1 && (state(l[0]) == 'T') == (want == 'T')
+	})
+}
+
+// waitJob waits for a state of what the shell has started: qshim follows the
+// agent a moment later.
+func waitJob(t *testing.T, d *desk, want byte) {
+	t.Helper()
+	eventually(t, "job in state "+string(want), func() bool {
+		l := kids(d.pid)
 		return len(l) == 1 && (state(l[0]) == 'T') == (want == 'T')
 	})
 }

@@ -114,6 +114,7 @@ func dialControl(path string, opt *Options) (*control, error) {
 		}
 		return nil
 	}
+	opt.Farewell = func(code int) []byte { return fmt.Appendf(nil, "<BYE %d>", code) }
 	opt.UserSuspend = func(held bool) []byte {
 		c.say("usersuspend held=%v", held)
 		return []byte("<OFF>")
@@ -198,6 +199,8 @@ func (c *control) orders(s *Session) {
 			s.Insert(total, unhex(f[2]))
 		case "ctrlz":
 			s.SuspendByUser()
+		case "nudge":
+			s.Nudge()
 		case "quit":
 			s.Terminate()
 		}

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -122,9 +123,7 @@ func (s *Session) stopAgain() {
 		_ = s.stopTree() // the ledger refuses: it runs, and the next decision tries again
 		return
 	}
-	for _, t := range s.jobs.targets {
-		_ = t.Signal(unix.SIGSTOP) // ended meanwhile
-	}
+	s.stopTargets()
 }
 
 // Continue lets a held agent run. An overlay is taken away first. It is no
@@ -141,6 +140,44 @@ func (s *Session) Continue() error {
 	s.letRun(true)
 	s.opt.Tap.event(Item{Kind: Resumed})
 	return nil
+}
+
+// nudgeTime is enough for an agent to finish the write that our stop cut in two:
+// a terminal's buffer is 4 KiB, a frame seldom over 100 KiB.
+const nudgeTime = 20 * time.Millisecond
+
+// Nudge lets a held agent run for a moment (20 ms) and stops it again, for a
+// pause that began in the middle of a sequence or of a synchronised update. The
+// tap says Paused once more. The agent is held all the while, so its keys are
+// still ours.
+func (s *Session) Nudge() {
+	s.jobs.Lock()
+	defer s.jobs.Unlock()
+	if s.jobs.userStop || !s.held.Load() || !s.paused.Swap(false) {
+		return
+	}
+	s.stopped.Store(false)
+	_ = s.child.Continue() // ended meanwhile: the loop will see it
+	time.AfterFunc(nudgeTime, func() {
+		s.jobs.Lock()
+		defer s.jobs.Unlock()
+		if s.held.Load() && !s.jobs.userStop {
+			s.stopTargets()
+		}
+	})
+}
+
+// stopTargets stops what is held. It must be called with jobs held.
+func (s *Session) stopTargets() {
+	if s.user != nil {
+		_ = s.child.SignalGroup(unix.SIGSTOP) // ended meanwhile
+	}
+	for _, t := range s.jobs.targets {
+		if s.user == nil {
+			_ = t.Signal(unix.SIGSTOP) // ended meanwhile
+		}
+	}
+	s.wake.add(unix.SIGCHLD)
 }
 
 // letRun must be called with jobs held. A user's Ctrl-Z that crossed our stop

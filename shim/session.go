@@ -59,6 +59,11 @@ type Options struct {
 	// agent is. hold: the agent stays stopped and counts as held. out is
 	// written first, only in the foreground. nil: held stays as it was.
 	UserContinue func(foreground, held bool) (hold bool, out []byte)
+
+	// Farewell is called when the agent has ended and the tap has had the last
+	// item. out is written before the terminal's settings are restored: what
+	// puts off the modes that the agent left on.
+	Farewell func(code int) (out []byte)
 }
 
 // StartError is why the agent could not be started; Code is what a shell would
@@ -101,6 +106,7 @@ type Session struct {
 	keys    []byte // read buffer of the user's keys
 
 	firstCols, firstRows int
+	firstSettings        *unix.Termios // of the agent's terminal, when it started in the background
 
 	held    atomic.Bool // qshim ordered the stop
 	stopped atomic.Bool // wait4 says so
@@ -189,6 +195,9 @@ func (s *Session) startOnTerminal() error {
 		s.syncSize()
 	} else {
 		s.watchEdges()
+		if now, err := term.State(master); err == nil {
+			s.firstSettings = &now
+		}
 	}
 	return nil
 }
@@ -218,7 +227,11 @@ func (s *Session) Run() int {
 		s.turn()
 	}
 	code := proc.ExitCode(s.status)
+	s.takeAway()
 	s.opt.Tap.event(Item{Kind: Exited, Code: code})
+	if s.opt.Farewell != nil {
+		s.say(s.opt.Farewell(code))
+	}
 	return code
 }
 

@@ -135,6 +135,15 @@ func SetState(fd int, t *unix.Termios) error {
 	return ioctlRetry(func() error { return unix.IoctlSetTermios(fd, setTermios, t) })
 }
 
+// State reads a terminal's termios.
+func State(fd int) (unix.Termios, error) {
+	t, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return unix.Termios{}, err
+	}
+	return *t, nil
+}
+
 // SetSize sets the window size of the terminal behind fd.
 func SetSize(fd int, ws unix.Winsize) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &ws) }
 
