@@ -283,7 +283,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 		for c.now.Before(end) {
 			c.settle()
 			c.behave()
-			c.run(7 * time.Second)
+			c.run(19 * time.Second)
 			if c.now.Before(early) && rapid.IntRange(0, 40).Draw(rt, "death") == 33 {
 				if id, ok := c.pick(any1); ok {
 					s := c.l.Sessions[id]

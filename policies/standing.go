@@ -188,11 +188,8 @@ func (v view) standOpen(st *standing, lim lockfile.Limiter, s lockfile.Session) 
 		}
 		return
 	}
-	if !stopped(s) || s.Observe {
-		return
-	}
-	if v.ahead(lim, s) {
-		return
+	if !stopped(s) || s.Observe || v.ahead(lim, s) || v.heldElsewhere(lim.ID, s) {
+		return // held elsewhere: that limiter says so
 	}
 	switch {
 	case s.State == lockfile.Suspended || lim.Release != nil:
