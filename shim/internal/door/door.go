@@ -43,6 +43,8 @@ const (
 	OrderBackground = 'B' // make H's own group the foreground group, so that the agent's is not
 	OrderQuit       = 'Q' // the agent has ended: reap Z and exit
 	OrderLen        = 5
+
+	AnswerReady = 'R' // H's first word, unasked: Z is in its place
 )
 
 // Status messages are five bytes: a letter and four bytes, little endian.

@@ -75,6 +75,8 @@ func runHelper() {
 	group := getsid()
 	z := startParked(group)
 	buf := make([]byte, OrderLen)
+	buf[0] = AnswerReady
+	_, _ = syscall.Write(0, buf[:1]) // qshim may have died: the next read says so
 	for readFull(0, buf) {
 		arg := Int(buf[1:])
 		switch buf[0] {

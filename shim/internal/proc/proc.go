@@ -93,6 +93,7 @@ type Child struct {
 	status  unix.WaitStatus
 	missed  bool // something was collected that Poll has not reported
 	helper  int  // process id of H, 0 without a pair
+	ready   bool // H has said that Z is in its place
 	control int  // our end of H's socket, -1 without a pair
 }
 

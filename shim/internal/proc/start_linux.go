@@ -131,26 +131,44 @@ func (c *Child) order(what byte, arg int) {
 	if err := unix.Send(c.control, b[:], unix.MSG_NOSIGNAL); err != nil {
 		return
 	}
-	fds := []unix.PollFd{{Fd: int32(c.control), Events: unix.POLLIN}}
-	for end := time.Now().Add(helperPatience); ; {
-		n, err := unix.Poll(fds, int(time.Until(end).Milliseconds()))
-		if err == unix.EINTR {
-			continue
+	for end := time.Now().Add(helperPatience); time.Now().Before(end); {
+		if c.hear() == what {
+			return
 		}
-		if n == 1 {
-			_, _ = unix.Read(c.control, b[:1]) // the answer says no more than that it came
-		}
-		return
+		fds := []unix.PollFd{{Fd: int32(c.control), Events: unix.POLLIN}}
+		_, _ = unix.Poll(fds, int(time.Until(end).Milliseconds())+1) // the loop looks itself
 	}
 }
 
-// Close ends the pair. The agent has ended, or never was.
+// hear takes what H has said: the last byte, 0 when there is none.
+func (c *Child) hear() (last byte) {
+	var b [1]byte
+	for {
+		n, _, err := unix.Recvfrom(c.control, b[:], unix.MSG_DONTWAIT)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return last
+		}
+		last = b[0]
+		c.ready = c.ready || last == door.AnswerReady
+	}
+}
+
+// Close ends the pair. The agent has ended, or never was. A pair that is not
+// complete yet, because the agent was very short, is not waited for: Z dies
+// with H.
 func (c *Child) Close() {
 	if c.control < 0 {
 		return
 	}
-	b := [door.OrderLen]byte{door.OrderQuit}
-	_ = unix.Send(c.control, b[:], unix.MSG_NOSIGNAL) // if H is gone already, wait says so
+	if c.hear(); c.ready {
+		b := [door.OrderLen]byte{door.OrderQuit}
+		_ = unix.Send(c.control, b[:], unix.MSG_NOSIGNAL) // if H is gone already, wait says so
+	} else {
+		_ = unix.Kill(c.helper, unix.SIGKILL) // our own unreaped child
+	}
 	_, _ = wait(c.helper)
 	closeAll(c.control)
 	c.control = -1
