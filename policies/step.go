@@ -182,7 +182,7 @@ func (e *edit) takeOn(all []standing) (why Reason) {
 			why = Reason{Code: Prober, Class: lim.Probe.Class}
 		case takeSlot:
 			class := e.claimSlot(&lim)
-			if why.Code != Prober {
+			if why.Code == "" || why.Code == Released && why.Class == "" {
 				why = Reason{Code: Released, Class: class}
 			}
 		case takeStart:
@@ -245,6 +245,7 @@ func (e *edit) claimStart(lim *lockfile.Limiter) {
 // start marks the session as let go.
 func (e *edit) start(d Decision) {
 	now := e.in.Now
+	e.keepAnyway()
 	kind := "continue"
 	if e.s.State == lockfile.Waiting {
 		kind = "launch"
