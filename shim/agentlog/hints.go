@@ -2,6 +2,8 @@ package agentlog
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -46,18 +48,32 @@ func (h *hints) watch(want []string) (added, all bool) {
 			h.unwatch(dir)
 		}
 	}
-	for dir, info := range next {
+	for dir := range next {
 		if h.watched[dir] != nil {
 			continue
 		}
-		if err := h.w.Add(dir); err != nil {
+		if err := h.w.Add(dir); errors.Is(err, fs.ErrNotExist) {
+			added = true // gone since: the next round finds what there is now
+		} else if err != nil {
 			all = false
-			continue
+		} else {
+			h.note(dir)
+			added = true
 		}
-		h.watched[dir] = info
-		added = true
 	}
 	return added, all
+}
+
+// note records what is watched under a name. It asks after the watch stands: if
+// the directory was replaced before that, this is the new one; if after, the
+// kernel tells that the old one has moved or gone.
+func (h *hints) note(dir string) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		_ = h.w.Remove(dir) // gone already: the next round finds what there is now
+		return
+	}
+	h.watched[dir] = info
 }
 
 // unwatch drops the watch of a directory that has gone, been replaced, or is of
@@ -86,9 +102,9 @@ func nearest(dir string) (string, os.FileInfo) {
 // ends. Changes that came together are one.
 func (h *hints) wait(ctx context.Context, tick <-chan time.Time, wants func(path string, created bool) bool) bool {
 	var events chan fsnotify.Event
-	var errors chan error
+	var lost chan error
 	if h.w != nil {
-		events, errors = h.w.Events, h.w.Errors
+		events, lost = h.w.Events, h.w.Errors
 	}
 	for {
 		select {
@@ -96,7 +112,7 @@ func (h *hints) wait(ctx context.Context, tick <-chan time.Time, wants func(path
 			return false
 		case <-tick:
 			return true
-		case <-errors: // events were lost: everything may have changed
+		case <-lost: // events were lost: everything may have changed
 			return true
 		case e := <-events:
 			if h.matters(e, wants) {

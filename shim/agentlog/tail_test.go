@@ -71,8 +71,8 @@ func TestTailCodex(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Open files are this test's own: the real /proc is asked where there is one.
-		r := run(t, Spec{Kind: CodexRollout, Home: home, Cwd: "/proj", PID: os.Getpid(), Poll: poll, Started: time.Now()})
 		write(t, rollout(home, "29", thread2), `{"payload":{"cwd":"/elsewhere"}}`+"\n")
+		r := run(t, Spec{Kind: CodexRollout, Home: home, Cwd: "/proj", PID: os.Getpid(), Poll: poll, Started: time.Now()})
 		path := rollout(home, "29", thread1)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
