@@ -30,6 +30,7 @@ type Limiter struct {
 	LastHit time.Time `json:"last_hit,omitzero"` // last transient hit (rate, overload), for launch pacing
 	Launch  *Pace     `json:"launch,omitempty"`  // recent launches, for launch pacing
 	Seen    []Seen    `json:"seen,omitempty"`    // who lately reported what wants a second session (overload, unknown cause); at most 3
+	Anyway  time.Time `json:"anyway,omitzero"`   // when a person last continued everything: who was stopped by then runs in spite of the holds that began before
 	Used    time.Time `json:"used,omitzero"`     // first turn seen of the current 5-hour window: tells a reset that nobody states
 	Updated time.Time `json:"updated"`           // when this file was last written
 }

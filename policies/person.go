@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -39,6 +40,41 @@ func (p Policy) RunAnyway(l lockfile.Ledger, in Input) (lockfile.Ledger, []lockf
 	e.s.RunAnyway = said
 	e.event("release", "", "").Reason = string(Anyway)
 	return e.done()
+}
+
+// ContinueAll lets everything that is stopped run in spite of the holds that
+// stand now, until these end. It writes limiters only: each session hears of it
+// there, continues at once, and keeps it in its own record. To let them go on
+// one after another: Release.
+func (p Policy) ContinueAll(l lockfile.Ledger, in Input) (lockfile.Ledger, []lockfile.Event) {
+	e := p.edit(l, in)
+	for _, id := range slices.Sorted(maps.Keys(e.l.Limiters)) {
+		if len(e.view().line(id)) == 0 {
+			continue
+		}
+		lim := e.l.Limiters[id]
+		lim.Anyway = in.Now
+		e.put(lim)
+		if len(lim.Holds) > 0 {
+			e.event("release", id, "").Reason = string(Anyway)
+		}
+	}
+	return e.done()
+}
+
+// keepAnyway takes into the session's own record that it runs because a person
+// continued everything: the limiters forget who was stopped then.
+func (e *edit) keepAnyway() {
+	said := maps.Clone(e.s.RunAnyway)
+	for _, id := range limitersOf(e.l, e.s) {
+		if all := e.l.Limiters[id].Anyway; continued(e.s, all) {
+			if said == nil {
+				said = map[string]time.Time{}
+			}
+			said[id] = later(said[id], all)
+		}
+	}
+	e.s.RunAnyway = said
 }
 
 // LimiterState is what status shows of a limiter.

@@ -20,6 +20,7 @@ import (
 //	finding NAME CLASS [cause=C] [scope=S] [model=M] [after=30s] [in=2h] [source=epoch] [precision=1m] [attempt=N] [weak]
 //	began|busy|answer|ended|success|retry-over|exit|die|ctrl-z|fg|anyway|drop NAME
 //	release LIMITER                   a person opens it
+//	continue-all                      a person continues whoever is stopped
 //	wait 30s                          time passes; who wants to wake wakes
 //	clock -1h                         the wall clock is set
 //	NAME is STATE [CODE] [note|ask|give-up] [place=N]
@@ -128,6 +129,10 @@ func (s *script) do(f []string) {
 		s.told = 0
 	case f[0] == "release":
 		l, ev := s.p.Release(s.l, s.in(""), f[1])
+		s.apply("", l, ev)
+		s.settle()
+	case f[0] == "continue-all":
+		l, ev := s.p.ContinueAll(s.l, s.in(""))
 		s.apply("", l, ev)
 		s.settle()
 	default:

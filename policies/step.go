@@ -245,6 +245,7 @@ func (e *edit) claimStart(lim *lockfile.Limiter) {
 // start marks the session as let go.
 func (e *edit) start(d Decision) {
 	now := e.in.Now
+	e.keepAnyway()
 	kind := "continue"
 	if e.s.State == lockfile.Waiting {
 		kind = "launch"

@@ -75,13 +75,22 @@ func (v view) parents(s lockfile.Session, f func(lockfile.Session) bool) bool {
 }
 
 // anyway reports whether the user of s, or of a session around it, said to run
-// anyway after an instant's run began.
+// anyway after an instant's run began, or a person continued everything while
+// it was stopped.
 func (v view) anyway(s lockfile.Session, id string, began time.Time) bool {
 	said := func(x lockfile.Session) bool {
 		at, ok := x.RunAnyway[id]
+		if all := v.l.Limiters[id].Anyway; continued(x, all) {
+			at, ok = later(at, all), true
+		}
 		return ok && !at.Before(began)
 	}
 	return said(s) || v.parents(s, said)
+}
+
+// continued reports whether s stood still when a person continued everything.
+func continued(s lockfile.Session, all time.Time) bool {
+	return stopped(s) && !all.IsZero() && !s.Since.After(all)
 }
 
 // concerns reports whether a hold stops s in the state that it is in, and if
