@@ -31,6 +31,7 @@ type bench struct {
 	setup    Setup
 	install  string
 	state    string
+	url      string
 }
 
 // newBench waits for its turn; sessions is how many CLIs will run at once.
@@ -59,14 +60,20 @@ func newBench(t *testing.T, a Agent, plan bool, sessions int) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.url = url
 	t.Cleanup(stop)
+	b.setup = b.account("one", plan)
 	t.Cleanup(b.tell)
-	key := DummyKey(a, strings.ToLower(strings.ReplaceAll(t.Name(), "/", "")))
-	b.setup, err = Prepare(a, place(t), install, url, "UTC", Account{Key: key, Plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return b
+}
+
+// account makes a HOME for one more account on the same provider and state
+// directory.
+func (b *bench) account(name string, plan bool) Setup {
+	b.Helper()
+	s, err := Prepare(b.agent, place(b.T), b.install, b.url, "UTC", Account{Key: DummyKey(b.agent, name), Plan: plan})
+	b.must(err)
+	return s
 }
 
 // tell shows, after a failure, what qshim logged and what the provider was asked.

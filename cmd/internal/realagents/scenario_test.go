@@ -139,34 +139,3 @@ func (c scenario) found(b *bench, s *Session, asked time.Time) {
 		})
 	}
 }
-
-// A sibling that is busy on the same account is stopped while another's own
-// retry runs, and goes on after it.
-func TestSiblingWaits(t *testing.T) {
-	if skip == "" && !shimmed() {
-		t.Skip("without qshim nobody waits")
-	}
-	for _, a := range Agents() {
-		t.Run(string(a), func(t *testing.T) {
-			b := newBench(t, a, false, 2)
-			b.control(`{"scenario":{"kind":"rate","retry_after_s":8,"next":1,"match":"pane1"}}`)
-			one, two := b.start(), b.start()
-			b.must(two.Ask("pane2 hold=10m", patience))
-			b.must(two.Text(regexp.MustCompile(`word1`), patience))
-			b.must(one.Ask("pane1 go on", patience))
-			b.refused(1)
-			took := b.eventually("pane 2 is stopped", 4*time.Second, func() bool { return b.stopped(two) })
-			t.Logf("stopped %v after the refusal", took)
-			b.must(one.Text(regexp.MustCompile(`OK:pane1goon`), patience))
-			took = b.eventually("pane 2 goes on", 15*time.Second, func() bool { return !b.stopped(two) })
-			t.Logf("continued %v after the answer", took)
-			seen := strings.Count(strings.Join(two.Screen(), " "), "word")
-			b.must(two.Until("pane 2's answer goes on", patience, func(rows []string, _ string) bool {
-				return strings.Count(strings.Join(rows, " "), "word") > seen
-			}))
-			if n := b.provider.Counts().Sum("", "").Limited; n != 1 {
-				t.Errorf("%d refusals, want the one", n)
-			}
-		})
-	}
-}

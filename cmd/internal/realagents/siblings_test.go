@@ -1,0 +1,114 @@
+package realagents
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// siblings are the tests of several sessions; without qshim nobody waits.
+func siblings(t *testing.T, a Agent) *bench {
+	t.Helper()
+	if skip == "" && !shimmed() {
+		t.Skip("without qshim nobody waits")
+	}
+	return newBench(t, a, false, 2)
+}
+
+// suspended starts two sessions, keeps the second busy and lets the first be
+// refused until the second is stopped.
+func (b *bench) suspended(retryAfter string) (one, two *Session) {
+	b.Helper()
+	b.control(`{"scenario":{"kind":"rate","retry_after_s":` + retryAfter + `,"next":1,"match":"pane1"}}`)
+	one, two = b.start(), b.start()
+	b.must(two.Ask("pane2 hold=10m", patience))
+	b.must(two.Text(regexp.MustCompile(`word1`), patience))
+	b.must(one.Ask("pane1 go on", patience))
+	b.refused(1)
+	took := b.eventually("pane 2 is stopped", 4*time.Second, func() bool { return b.stopped(two) })
+	b.Logf("stopped %v after the refusal", took)
+	return one, two
+}
+
+// goesOn waits until more of a held answer is shown than now.
+func (b *bench) goesOn(s *Session) {
+	b.Helper()
+	words := func(rows []string) int { return strings.Count(strings.Join(rows, " "), "word") }
+	seen := words(s.Screen())
+	b.must(s.Until("the answer goes on", patience, func(rows []string, _ string) bool { return words(rows) > seen }))
+}
+
+// A sibling that is busy on the same account is stopped while another's own
+// retry runs, and goes on after it.
+func TestSiblingWaits(t *testing.T) {
+	for _, a := range Agents() {
+		t.Run(string(a), func(t *testing.T) {
+			b := siblings(t, a)
+			one, two := b.suspended("8")
+			b.must(one.Text(regexp.MustCompile(`OK:pane1goon`), patience))
+			took := b.eventually("pane 2 goes on", 15*time.Second, func() bool { return !b.stopped(two) })
+			t.Logf("continued %v after the answer", took)
+			b.goesOn(two)
+			if n := b.provider.Counts().Sum("", "").Limited; n != 1 {
+				t.Errorf("%d refusals, want the one", n)
+			}
+		})
+	}
+}
+
+// kill -9 of the shim that is the probe: the sibling goes on, long before the
+// stated time.
+func TestKilledProbeFreesItsSibling(t *testing.T) {
+	b := siblings(t, Codex)
+	one, two := b.suspended("30")
+	b.must(syscall.Kill(one.PID(), syscall.SIGKILL))
+	b.eventually("the killed shim's agent is gone", patience, func() bool { return len(one.Agent(b.install)) == 0 })
+	b.eventually("pane 2 goes on", patience, func() bool { return !b.stopped(two) })
+	b.goesOn(two)
+}
+
+// kill -9 of a shim whose agent is stopped leaves nothing stopped.
+func TestKilledShimLeavesNothingStopped(t *testing.T) {
+	b := siblings(t, Codex)
+	_, two := b.suspended("20")
+	b.must(syscall.Kill(two.PID(), syscall.SIGKILL))
+	left := func() []Process {
+		return slices.DeleteFunc(two.Processes(), func(p Process) bool { return p.State != "T" })
+	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("stopped: %+v", left())
+		}
+	}()
+	b.eventually("no process is stopped", 10*time.Second, func() bool { return len(left()) == 0 })
+}
+
+// A launch during the hold waits and then starts; another account does not.
+func TestLaunchWaitsOnItsOwnAccountOnly(t *testing.T) {
+	b := siblings(t, Codex)
+	b.control(`{"scenario":{"kind":"rate","retry_after_s":20,"next":1,"match":"pane1"}}`)
+	one := b.start()
+	b.must(one.Ask("pane1 go on", patience))
+	b.refused(1)
+	b.logged("a hold", func(e event) bool { return e.Event == "hold" })
+	refused := time.Now()
+
+	mine := b.setup
+	b.setup = b.account("two", false)
+	b.start().Close() // its composer comes
+	if took := time.Since(refused); took > 15*time.Second {
+		t.Errorf("another account's launch took %v of the 20 s hold", took)
+	}
+
+	b.setup = mine
+	two := b.launch(Launch{})
+	b.logged("a launch that waits", func(e event) bool { return e.Event == "launch_wait" })
+	_, err := two.Row(composer(b.agent), patience)
+	b.must(err)
+	if took := time.Since(refused); took < 18*time.Second {
+		t.Errorf("started %v into the 20 s hold", took)
+	}
+}
