@@ -175,7 +175,7 @@ func (e *edit) close(lim lockfile.Limiter, old *lockfile.Hold, h lockfile.Hold, 
 	if h.Class == finding.Overload {
 		fresh.Wide = fresh.Wide || e.seen(&lim, c, h.Class)
 	}
-	if h.Class == finding.Rate || h.Class == finding.Overload {
+	if isTransient(h.Class) {
 		lim.LastHit = now
 	}
 	lim.Release = e.interrupted(lim.Release, c, h.Class)
