@@ -144,9 +144,9 @@ func TestClaudeLongDirectory(t *testing.T) {
 }
 
 func TestClaudeProjectDir(t *testing.T) {
-	// The first was seen on disk, made by 2.1.332.
+	// The first has the form that 2.1.332 made on disk.
 	for cwd, want := range map[string]string{
-		"/tmp/wl/deep/My Proj_é.x+y": "-tmp-wl-deep-My-Proj---x-y",
+		"/tmp/deep/My Proj_é.x+y": "-tmp-deep-My-Proj---x-y",
 		"/a/😀b":                      "-a---b", // JavaScript counts two
 		"":                           "",
 	} {
