@@ -253,12 +253,7 @@ func (r *jsonRule) read(d doc, now time.Time, zone *time.Location) (finding.Find
 		whole = code + " " + msg
 	}
 	rd := reading{text: msg, head: whole, now: now, zone: zone, class: r.class, otherwise: r.otherwise, measure: r.measure, scope: r.scope}
-	if n, ok := d.num(r.delayMS); ok && n > 0 && n < 1e11 {
-		rd.delay = time.Duration(n * float64(time.Millisecond))
-	}
-	if n, ok := d.num(r.delayS); ok && n > 0 && n < 1e8 {
-		rd.delay = time.Duration(n * float64(time.Second))
-	}
+	rd.delay = r.delay(d)
 	g := groups(r.match, msg)
 	rd.cause = g("cause")
 	f, ok := rd.finding()
@@ -290,6 +285,17 @@ func (r *jsonRule) read(d doc, now time.Time, zone *time.Location) (finding.Find
 	}
 	f.Confidence, f.Rule = finding.Certain, r.name
 	return f, true
+}
+
+// delay is the client's own next try as the record states it.
+func (r *jsonRule) delay(d doc) time.Duration {
+	if n, ok := d.num(r.delayMS); ok && n > 0 && n < 1e11 {
+		return time.Duration(n * float64(time.Millisecond))
+	}
+	if n, ok := d.num(r.delayS); ok && n > 0 && n < 1e8 {
+		return time.Duration(n * float64(time.Second))
+	}
+	return 0
 }
 
 // believable refuses an instant long past or beyond any limit's window.

@@ -62,7 +62,7 @@ func TestPainted(t *testing.T) {
 			now, _ := time.Parse(time.RFC3339, m.Now)
 			zone, _ := time.LoadLocation(m.TZ)
 			o := detect.ExplainOptions{Mode: detect.TUI, Now: now, Zone: zone, Cols: cols, Rows: 40}
-			if cols == 120 {
+			if cols == 120 && n%4 == 0 {
 				if got := summary(bytewise(p, o, moves(rows))); got != plain {
 					t.Errorf("%s byte by byte: %q, as rows %q", m.ID, got, plain)
 				}

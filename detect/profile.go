@@ -115,50 +115,57 @@ type detectTable struct {
 	JSON     []jsonTable   `toml:"json"`
 }
 
+// activityTable is [detect.activity]: signs of working, waiting and failing
+// besides the rows. All are regular expressions but osc7501.
 type activityTable struct {
-	TitleBusy string `toml:"title_busy"`
-	TitleIdle string `toml:"title_idle"`
-	BusyRow   string `toml:"busy_row"`
-	Hint      string `toml:"hint"`
-	OSC7501   bool   `toml:"osc7501"`
+	TitleBusy string `toml:"title_busy"` // window title while a turn is in progress
+	TitleIdle string `toml:"title_idle"` // window title while the agent waits
+	BusyRow   string `toml:"busy_row"`   // a row that is only there while it works
+	Hint      string `toml:"hint"`       // the composer's placeholder after a failed turn
+	OSC7501   bool   `toml:"osc7501"`    // the agent sends OSC 7501 states
 }
 
+// rowTable is one [[detect.row]]: how one kind of block is drawn. The first
+// entry that fits a row names it; several may share a name.
 type rowTable struct {
-	Name     string   `toml:"name"`
-	Speaker  string   `toml:"speaker"`
-	Mode     string   `toml:"mode"`
-	Start    string   `toml:"start"`
-	More     string   `toml:"more"`
-	Stop     string   `toml:"stop"`
-	Gap      bool     `toml:"gap"`
-	Box      bool     `toml:"box"`
-	Cancels  *bool    `toml:"cancels"`
-	After    []string `toml:"after"`
-	NotAfter []string `toml:"not_after"`
-	Before   []string `toml:"before"`
-	Holds    []string `toml:"holds"`
-	Excerpt  bool     `toml:"excerpt"`
+	Name     string   `toml:"name"`      // what rules call it
+	Speaker  string   `toml:"speaker"`   // agent, model, tool, user or frame
+	Mode     string   `toml:"mode"`      // tui, headless, log; empty: the first two
+	Start    string   `toml:"start"`     // pattern of the first row; group "text" is what rules see, else what follows the match
+	More     string   `toml:"more"`      // pattern of the rows that carry it on
+	Stop     string   `toml:"stop"`      // pattern of its last row
+	Gap      bool     `toml:"gap"`       // blank rows do not end it
+	Box      bool     `toml:"box"`       // its text stands inside │ │
+	Cancels  *bool    `toml:"cancels"`   // what stands above is over; default: for model, tool and user
+	After    []string `toml:"after"`     // only below these kinds ("" is the top of the page)
+	NotAfter []string `toml:"not_after"` // not below these kinds
+	Before   []string `toml:"before"`    // only above these kinds; else a later entry is asked
+	Holds    []string `toml:"holds"`     // kinds whose start does not break it
+	Excerpt  bool     `toml:"excerpt"`   // only in plain rows given to explain
 }
 
+// ruleTable is one [[detect.rule]]: an own row and what it means. The first
+// rule that fits a block decides. Groups of match that are used: cause, delay,
+// attempt, max (of a retry), model.
 type ruleTable struct {
-	Name      string   `toml:"name"`
-	Class     string   `toml:"class"`
-	Otherwise string   `toml:"otherwise"`
-	Source    string   `toml:"source"`
-	Rows      []string `toml:"rows"`
-	Mode      string   `toml:"mode"`
-	Match     string   `toml:"match"`
-	Also      []string `toml:"also"`
-	Unless    []string `toml:"unless"`
-	Needs     string   `toml:"needs"`
-	Reset     string   `toml:"reset"`
-	Within    string   `toml:"within"`
-	Measure   string   `toml:"measure"`
-	Scope     string   `toml:"scope"`
-	Companion bool     `toml:"companion"`
-	Each      bool     `toml:"each"`
-	Examples  []string `toml:"examples"`
-	Not       []string `toml:"not"`
+	Name      string   `toml:"name"`      // shown in findings
+	Class     string   `toml:"class"`     // empty: the provider's sentence decides (providers.toml)
+	Otherwise string   `toml:"otherwise"` // class when no such sentence is known
+	Source    string   `toml:"source"`    // version and how it is known
+	Rows      []string `toml:"rows"`      // kinds of row that can carry it
+	Mode      string   `toml:"mode"`      // tui or headless; empty: both
+	Match     string   `toml:"match"`     // pattern of the block's text, wraps undone
+	Also      []string `toml:"also"`      // patterns that must fit too
+	Unless    []string `toml:"unless"`    // patterns that must not fit
+	Needs     string   `toml:"needs"`     // the second sign: banner, osc-error, idle, exit, second, live
+	Reset     string   `toml:"reset"`     // "no": a time in the text is not the end of the block
+	Within    string   `toml:"within"`    // longest believable wait
+	Measure   string   `toml:"measure"`   // if the text does not say it
+	Scope     string   `toml:"scope"`     // if the text does not say it
+	Companion bool     `toml:"companion"` // says again what another row says
+	Each      bool     `toml:"each"`      // every row is a new try
+	Examples  []string `toml:"examples"`  // rows that it takes
+	Not       []string `toml:"not"`       // rows that it must not take
 }
 
 // ParseProfile reads the [detect] table of an agent's TOML file; name is the
@@ -176,7 +183,7 @@ func ParseProfile(name string, data []byte) (*Profile, error) {
 	for _, k := range md.Undecoded() {
 		if len(k) > 1 && k[0] == "detect" {
 			line, col := locate(data, k[:len(k)-1].String(), -1, k[len(k)-1])
-			return nil, fmt.Errorf("%s:%d:%d: unknown key %q: remove it, or see CONTRIBUTING for the keys of [detect]", name, line, col, k[len(k)-1])
+			return nil, fmt.Errorf("%s:%d:%d: unknown key %q: remove it, or see detect/profile.go for the keys of [detect]", name, line, col, k[len(k)-1])
 		}
 	}
 	if file.Name == "" {

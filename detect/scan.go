@@ -212,7 +212,7 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 		}
 	}
 	if answer && s.activity == Busy {
-		w.answer = true
+		w.answers()
 	}
 }
 

@@ -240,10 +240,10 @@ func (w *Watcher) effect(now time.Time, r *jsonRule, d doc) {
 	switch r.effect {
 	case "success":
 		w.rep.Success = true
-		w.answer = true
+		w.answers()
 		w.endRetry()
 	case "answer":
-		w.answer = true
+		w.answers()
 		w.endRetry()
 	case "turn-began":
 		w.setActivity(now, Busy)

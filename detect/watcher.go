@@ -80,7 +80,7 @@ type Report struct {
 	TurnBegan   bool // a turn began since the last report
 	TurnEnded   bool // a turn ended, well or not
 	Success     bool // a turn, or a request of one, ended well by the profile's own sign
-	AnswerBegun bool // the turn in progress has begun to answer
+	AnswerBegun bool // the turn in progress has begun to answer since the last report
 	RetryEnded  bool // the client's own retry ended, either way
 
 	ComposerEmpty bool      // the composer is visible and holds no text of the user's
@@ -219,7 +219,6 @@ func (w *Watcher) Tick(now time.Time) Report {
 func (w *Watcher) take(now time.Time) Report {
 	r := w.rep
 	r.Activity = w.sig.activity
-	r.AnswerBegun = w.answer
 	r.ComposerEmpty, r.Dialog = w.sig.composerEmpty, w.sig.dialog
 	r.Model = w.sig.model
 	r.Wake = w.wake(now)
@@ -274,6 +273,14 @@ func (w *Watcher) beginTurn(now time.Time) {
 	w.answer = false
 	w.sig.began = now
 	w.rep.TurnBegan = true
+}
+
+// answers notes that the turn in progress has begun to answer.
+func (w *Watcher) answers() {
+	if !w.answer {
+		w.answer = true
+		w.rep.AnswerBegun = true
+	}
 }
 
 func (w *Watcher) endRetry() {

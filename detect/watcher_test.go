@@ -38,6 +38,7 @@ func (l *live) take(r detect.Report) {
 	l.rep.TurnEnded = l.rep.TurnEnded || edges.TurnEnded
 	l.rep.Success = l.rep.Success || edges.Success
 	l.rep.RetryEnded = l.rep.RetryEnded || edges.RetryEnded
+	l.rep.AnswerBegun = l.rep.AnswerBegun || edges.AnswerBegun
 }
 
 // out writes bytes; rows are what stands at the top left of a cleared screen.
