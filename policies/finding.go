@@ -84,6 +84,9 @@ func (p Policy) Finding(l lockfile.Ledger, in Input, f finding.Finding) (lockfil
 	case f.Class == finding.Auth && !e.s.AuthTold:
 		e.s.AuthTold = true
 		e.event("surface", id, finding.Auth).Rows = f.Rows
+	case f.Class == finding.Retrying && e.s.State == lockfile.Suspended && !isLong(class):
+		// Painted before its stop, so it is no probe, and it tells nothing that
+		// the hold behind the stop does not know.
 	case f.Class == finding.Retrying:
 		e.retrying(id, class, f)
 	case f.Class.IsLimit():
