@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"qshim/cmd/internal/painter"
 	"qshim/lockfile"
 	"qshim/policies"
+	"qshim/policies/account"
 	"qshim/policies/config"
 )
 
@@ -91,15 +94,28 @@ func (a *app) load() error {
 	if err != nil {
 		return &exitError{exitUsage, err.Error()}
 	}
+	if err := checkLimiter(c); err != nil {
+		return err
+	}
 	a.config, a.policy = c, c.Policy
 	return nil
 }
 
+// checkLimiter: a limiter that nobody can be on would look like an account of
+// its own. The value is not shown, since it may be a key.
+func checkLimiter(c *config.Config) error {
+	if c.Limiter == "" || account.CheckID(c.Limiter) == nil {
+		return nil
+	}
+	o, _ := c.Origin("", "limiter") // a value that is set has one
+	return usagef("%v", &config.Error{Origin: o, Text: account.CheckID(c.Limiter).Error()})
+}
+
 // configFile reads --config, $QSHIM_CONFIG, or the user's file if there is one.
 func (a *app) configFile() (name string, data []byte, err error) {
-	name = a.file
+	name, by := a.file, "--config"
 	if name == "" {
-		name = a.getenv("QSHIM_CONFIG")
+		name, by = a.getenv("QSHIM_CONFIG"), "QSHIM_CONFIG"
 	}
 	asked := name != ""
 	if !asked {
@@ -113,8 +129,10 @@ func (a *app) configFile() (name string, data []byte, err error) {
 	if errors.Is(err, os.ErrNotExist) && !asked {
 		return name, nil, nil
 	}
-	if err != nil {
-		return name, nil, usagef("config file: %v", err)
+	if e := (*fs.PathError)(nil); errors.As(err, &e) && asked {
+		return name, nil, usagef("config file %s: %v (named by %s)", name, e.Err, by)
+	} else if errors.As(err, &e) {
+		return name, nil, usagef("config file %s: %v", name, e.Err)
 	}
 	return name, data, nil
 }
@@ -194,7 +212,7 @@ func (a *app) root() *cobra.Command {
 	}
 	c.SetOut(a.stdout)
 	c.SetErr(a.stderr)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v (see: qshim --help)", err) })
+	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return seeHelp(cmd, err) })
 	f := c.PersistentFlags()
 	f.StringVar(&a.file, "config", "", "config file (default ~/.config/qshim/config.toml)")
 	for _, s := range settingFlags {
@@ -212,7 +230,32 @@ func (a *app) root() *cobra.Command {
 		c.AddCommand(sub(a))
 	}
 	c.AddCommand(explainCmd())
+	c.SetHelpCommand(helpCmd())
+	c.InitDefaultHelpCmd()
+	c.InitDefaultCompletionCmd()
+	completionNeedsShell(c)
+	checkArgs(c)
 	return c
+}
+
+// seeHelp is a mistake on the command line.
+func seeHelp(cmd *cobra.Command, err error) error {
+	return usagef("%v (see: %s --help)", err, cmd.CommandPath())
+}
+
+// checkArgs makes wrong arguments of every command usage errors.
+func checkArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return seeHelp(cmd, err)
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		checkArgs(sub)
+	}
 }
 
 // settingFlag hands a flag's text to the configuration, which knows its form.
@@ -241,21 +284,15 @@ func (f *settingFlag) Type() string {
 	return "string"
 }
 
-func underscored(s string) string {
-	b := []byte(s)
-	for i := range b {
-		if b[i] == '-' {
-			b[i] = '_'
-		}
-	}
-	return string(b)
-}
+func underscored(s string) string { return strings.ReplaceAll(s, "-", "_") }
 
 // run is qshim's whole life.
 func (a *app) run(ctx context.Context, argv []string) int {
 	err := a.dispatch(ctx, argv)
 	if err != nil && err.Error() != "" {
-		say(a.stderr, "%s", err.Error())
+		for line := range strings.Lines(err.Error()) {
+			say(a.stderr, "%s", strings.TrimSuffix(line, "\n"))
+		}
 	}
 	return exitCode(err)
 }

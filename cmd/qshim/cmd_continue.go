@@ -37,22 +37,18 @@ too. To end holds and let sessions go on one after another: qshim release.`,
 	return c
 }
 
-// continueAll tells every suspended session to run anyway, and continues the
-// orphans of dead ones itself.
+// continueAll tells every session that is stopped to run anyway, through the
+// limiters that they watch, and continues the orphans of dead ones itself.
 func (a *app) continueAll(cmd *cobra.Command, store lockfile.Store) (int, error) {
 	var n int
 	_, err := store.Update(cmd.Context(), func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-		var events []lockfile.Event
 		n = 0
-		for id, s := range l.Sessions {
+		for _, s := range l.Sessions {
 			if s.Alive && (s.State == lockfile.Suspended || s.State == lockfile.Waiting) {
-				var ev []lockfile.Event
-				l, ev = a.policy.RunAnyway(l, policies.Input{Now: a.now(), Self: id})
-				events = append(events, ev...)
 				n++
 			}
 		}
-		return l, events
+		return a.policy.ContinueAll(l, policies.Input{Now: a.now()})
 	})
 	dead, rerr := store.Recover(shim.ContinueOrphan)
 	for _, s := range dead {

@@ -124,7 +124,7 @@ func (b *builder) text(key, text string, o Origin) {
 	}
 	value, err := fromText(f, text)
 	if err != nil {
-		b.errorf(o, "%s; %s", err, wants(key, f))
+		b.errorf(o, "%s; %s", err, wants(key, f, false))
 		return
 	}
 	b.over = append(b.over, leaf{key: key, value: value, origin: o})
@@ -167,7 +167,7 @@ func (b *builder) each(leaves []leaf, match func(leaf) bool, s *scope) {
 		}
 		f := s.fields[l.key]
 		if err := set(f, l.value); err != nil {
-			b.errorf(l.origin, "%s: %s; %s", l.key, err, wants(l.key, f))
+			b.errorf(l.origin, "%s: %s; %s", l.key, err, wants(l.key, f, true))
 			continue
 		}
 		s.origin[l.key] = l.origin

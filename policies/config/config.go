@@ -52,6 +52,9 @@ type Origin struct {
 	Line, Col int    // in a file, 1-based; 0 elsewhere
 }
 
+// outside a file: the variable or flag names the setting already.
+func (o Origin) outside() bool { return o.Layer == Env || o.Layer == Flag }
+
 // Value is one effective value, for `config show`.
 type Value struct {
 	Scope  string // "", a provider's name or a limiter's ID

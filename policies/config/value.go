@@ -139,15 +139,24 @@ func Duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// wants says what a field takes.
-func wants(key string, f reflect.Value) string {
+// wants says what a field takes: in a file, or elsewhere, where a text needs no
+// quotes.
+func wants(key string, f reflect.Value, file bool) string {
+	quote := func(text string) string {
+		if file {
+			return text
+		}
+		return strings.ReplaceAll(text, `"`, "")
+	}
 	switch {
 	case key == "mode":
-		return `write "govern" or "observe"`
+		return quote(`write "govern" or "observe"`)
 	case key == "priority":
-		return `write "interactive" or "background"`
-	case f.Type() == durationType:
+		return quote(`write "interactive" or "background"`)
+	case f.Type() == durationType && file:
 		return `write a time with its unit in quotes, like "30s", "15m", "6h" or "8d"`
+	case f.Type() == durationType:
+		return "write a time with its unit, like 30s, 15m, 6h or 8d"
 	}
 	switch f.Kind() {
 	case reflect.Bool:
@@ -195,9 +204,15 @@ func short(d time.Duration) string {
 
 // validate checks what no single value shows.
 func (b *builder) validate(s *scope) {
-	bad := func(key, format string, args ...any) { b.errorf(s.origin[key], key+": "+format, args...) }
+	bad := func(key, format string, args ...any) {
+		o := s.origin[key]
+		if !o.outside() {
+			format = key + ": " + format
+		}
+		b.errorf(o, format, args...)
+	}
 	for _, key := range slices.Sorted(maps.Keys(s.fields)) {
-		if err := check(key, s.fields[key]); err != nil {
+		if err := check(key, s.fields[key], !s.origin[key].outside()); err != nil {
 			bad(key, "%s", err)
 		}
 	}
@@ -225,11 +240,11 @@ var mayBeZero = []string{
 	"interactive_most", "gap", "gap_after_hit", "gap_after_hits", "gap_cold", "cold_after",
 }
 
-func check(key string, f reflect.Value) error {
+func check(key string, f reflect.Value, file bool) error {
 	switch {
 	case key == "mode" && f.String() != "govern" && f.String() != "observe",
 		key == "priority" && !slices.Contains([]string{"", "interactive", "background"}, f.String()):
-		return fmt.Errorf("%q is not one of its values; %s", f.String(), wants(key, f))
+		return fmt.Errorf("%q is not one of its values; %s", f.String(), wants(key, f, file))
 	case f.Type() == durationType:
 		if f.Int() > 0 || slices.ContainsFunc(mayBeZero, func(z string) bool { return strings.HasPrefix(key, z) || strings.HasSuffix(key, "."+z) || key == z }) {
 			return nil

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMain plays two parts: called by any name that is not a test binary's (a
+// link "qshim" or "claude" that a test made), this file is qshim itself, so the
+// tests run it with the race detector and without a build.
+func TestMain(m *testing.M) {
+	if !isTestRun(os.Args) {
+		main()
+	}
+	adopt()
+	code := m.Run()
+	if left := orphans(); len(left) > 0 && code == 0 {
+		fmt.Fprintln(os.Stderr, "processes left behind:", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func isTestRun(argv []string) bool {
+	name := filepath.Base(argv[0])
+	return strings.HasSuffix(name, ".test") || strings.HasPrefix(name, "__debug_bin") ||
+		slices.ContainsFunc(argv[1:], func(a string) bool { return strings.HasPrefix(a, "-test.") })
+}
+
+// linkQshim makes a directory in which the running test binary is called qshim.
+func linkQshim(dir string, names ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range append(names, "qshim") {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
