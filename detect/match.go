@@ -28,7 +28,7 @@ func (p *Profile) candidates(bs []block, page []line, m Mode, lenient bool, now 
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
 		if b.def == nil || b.def.who == byAgent || b.def.who == byFrame {
-			if b.hot(page) {
+			if p.wanted[b.kind()] && b.hot(page) {
 				b.fill(page)
 				if c, ok := p.take(b, m, lenient, now, zone); ok {
 					c.past, c.finished = over, finished

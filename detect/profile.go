@@ -17,11 +17,12 @@ type Profile struct {
 	// Name is the agent's name as the file says it.
 	Name string
 
-	act   activity
-	rows  []*rowDef
-	rules []*rule
-	jsons []*jsonRule
-	hot   []string // literals: a row without any of them can fit no rule
+	act    activity
+	rows   []*rowDef
+	rules  []*rule
+	jsons  []*jsonRule
+	wanted map[string]bool // kinds of row that any rule asks for
+	hot    []string        // literals: a row without any of them can fit no rule
 }
 
 // Mode says which of a profile's rules apply.
@@ -189,7 +190,7 @@ func ParseProfile(name string, data []byte) (*Profile, error) {
 	if file.Name == "" {
 		file.Name = strings.TrimSuffix(name, ".toml")
 	}
-	c := &compiler{file: name, data: data, p: &Profile{Name: file.Name}}
+	c := &compiler{file: name, data: data, p: &Profile{Name: file.Name, wanted: map[string]bool{}}}
 	c.compile(&file.Detect)
 	if c.err != nil {
 		return nil, c.err
@@ -201,7 +202,11 @@ func ParseProfile(name string, data []byte) (*Profile, error) {
 func tomlError(name string, err error) error {
 	pe, ok := err.(toml.ParseError)
 	if !ok {
-		return fmt.Errorf("%s: %w", name, err)
+		line := 1
+		if _, rest, found := strings.Cut(err.Error(), "line "); found {
+			_, _ = fmt.Sscanf(rest, "%d", &line) // stays 1: the file as a whole
+		}
+		return fmt.Errorf("%s:%d:1: %s: correct the value there", name, line, strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	return fmt.Errorf("%s:%d:%d: %s: correct the TOML there", name, pe.Position.Line, max(1, pe.Position.Col), pe.Message)
 }
@@ -369,6 +374,9 @@ func (c *compiler) rule(t *ruleTable) {
 		r.within = d
 	}
 	c.p.rules = append(c.p.rules, r)
+	for n := range r.rows {
+		c.p.wanted[n] = true
+	}
 }
 
 func (c *compiler) hasRow(name string) bool {
