@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -260,6 +261,9 @@ func (s *Session) obey() {
 		if s.paused.Load() && s.held.Load() {
 			s.say(o.paint)
 			s.undo = o.undo
+			if bytes.Contains(o.paint, askCursor) {
+				s.report.expect()
+			}
 		}
 	}
 	for _, in := range inserts {

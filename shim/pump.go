@@ -86,9 +86,16 @@ func (s *Session) deliver(st *stream, b []byte) {
 	if s.ended || !s.flood.IsZero() {
 		st.lastAt = time.Now()
 	}
-	if s.opt.Tap.output(st.kind, b, s.total) && s.flood.IsZero() {
-		st.lastAt = time.Now()
-		s.flood = st.lastAt
+	switch s.opt.Tap.output(st.kind, b, s.total) {
+	case tapTold:
+		s.owed = false
+	case tapOwed:
+		s.owed = true
+	case tapFlood:
+		if s.flood.IsZero() {
+			st.lastAt = time.Now()
+			s.flood = st.lastAt
+		}
 	}
 	if !s.fg {
 		s.lookForeground()
@@ -148,7 +155,11 @@ func (s *Session) readKeys() {
 	}
 	b := s.keys[:n]
 	if s.held.Load() {
+		s.report.find(b)
 		s.opt.Tap.input(b, true)
+		return
+	}
+	if b = s.report.cut(b); len(b) == 0 {
 		return
 	}
 	s.input.add(b)

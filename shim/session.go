@@ -100,8 +100,10 @@ type Session struct {
 	status  unix.WaitStatus
 	endedAt time.Time
 	flood   time.Time // when the tap's flood must be settled; zero none
+	owed    bool      // the tap's reader must still be woken
 	total   uint64    // bytes of terminal output shown
 	undo    []byte    // takes the overlay away
+	report  reportEater
 	fds     []unix.PollFd
 	keys    []byte // read buffer of the user's keys
 
@@ -279,6 +281,9 @@ func (s *Session) turn() {
 		s.signals()
 	}
 	s.obey() // in every round: an overlay's end must not come after the agent's next output
+	if len(s.undo) > 0 && !s.held.Load() {
+		s.takeAway() // an agent that goes on may write nothing for long
+	}
 	for _, st := range s.streams {
 		s.pump(st, ready(st.srcAt), ready(st.dstAt))
 	}
@@ -292,7 +297,7 @@ func (s *Session) turn() {
 		s.edges.take()
 		s.lookForeground()
 	}
-	s.timers()
+	s.timers(n == 0)
 }
 
 // silence is how long the agent's terminal must be quiet after the agent's end
@@ -309,7 +314,7 @@ const (
 // timeout is for poll, in ms; -1 in the normal case: nothing wakes an idle loop.
 func (s *Session) timeout() int {
 	ms := -1
-	if !s.flood.IsZero() {
+	if !s.flood.IsZero() || s.owed {
 		ms = int(floodPause.Milliseconds())
 	}
 	for _, st := range s.streams {
@@ -323,7 +328,12 @@ func (s *Session) timeout() int {
 	return ms
 }
 
-func (s *Session) timers() {
+// timers does what is due; timeout says that nothing happened until then.
+func (s *Session) timers(timeout bool) {
+	if s.owed && timeout {
+		s.owed = false
+		s.opt.Tap.tell()
+	}
 	if !s.flood.IsZero() && (time.Since(s.flood) > floodMost || s.quietFor(floodPause)) {
 		s.flood = time.Time{}
 		s.opt.Tap.settle()

@@ -1,7 +1,9 @@
 package shim
 
 import (
+	"bytes"
 	"sync"
+	"time"
 )
 
 // Kind says what an Item reports.
@@ -36,19 +38,38 @@ type Item struct {
 
 // Bounds of a Tap, bytes.
 const (
-	tapSize  = 256 << 10 // undelivered output; more is a flood
+	tapSize  = 512 << 10 // undelivered output; more is a flood
 	tapTail  = 64 << 10  // kept of a flood: more than one full-screen repaint
 	tapInput = 4 << 10   // input kept of one item: a key, a report; a paste is longer
 	tapItems = 4096      // items of all kinds
 )
 
+// tapPace is the least time between two wake-ups of the reader for output. Waking
+// another goroutine costs as much as passing a key on; somebody who types or an
+// agent that paints a spinner is slower than this, so the first output after a
+// rest is told at once.
+const tapPace = 10 * time.Millisecond
+
+// Allowance of output in any time, bytes, and what is added to it a second. An
+// agent that repaints a large screen or reprints a long history stays within;
+// more (a tool's output without end, at 10 to 60 MB/s) is a flood even for a
+// reader that could keep up: nobody reads it, and modelling all of it would
+// double what it costs.
+const (
+	floodBurst = 512 << 10
+	floodRate  = 4 << 20
+	floodCheck = 64 << 10 // the clock is read once in so many bytes
+)
+
 // Tap hands one session's events to one reader, in order, and never makes the
-// writer wait. When the reader falls behind by tapSize bytes of output, what it
-// has not taken is dropped, and until the flood pauses (see floodPause) only
-// its last tapTail bytes are kept: a reader that is slower than the agent then
-// costs next to nothing, and what it sees at last is what the user sees.
+// writer wait. When the reader falls behind by tapSize bytes of output, or the
+// output is a flood by floodRate, what has not been taken is dropped, and until
+// the flood pauses (see floodPause) only its last tapTail bytes are kept: it
+// then costs next to nothing, and what the reader sees at last is what the user
+// sees.
 type Tap struct {
 	ready chan struct{}
+	now   func() time.Time
 
 	mu      sync.Mutex
 	items   []Item
@@ -59,6 +80,10 @@ type Tap struct {
 	tail    []byte
 	tailOf  Kind
 	total   uint64
+	told    time.Time // when the reader was last woken for output
+	spent   int       // bytes since the allowance was last reckoned
+	left    int       // of the allowance, bytes
+	reckon  time.Time
 
 	takenItems []Item // handed out by the last Take
 	takenBuf   []byte
@@ -68,7 +93,9 @@ type Tap struct {
 type span struct{ from, to int }
 
 // NewTap makes a tap.
-func NewTap() *Tap { return &Tap{ready: make(chan struct{}, 1)} }
+func NewTap() *Tap {
+	return &Tap{ready: make(chan struct{}, 1), now: time.Now, left: floodBurst}
+}
 
 // Ready has a value when there is something to Take.
 func (t *Tap) Ready() <-chan struct{} { return t.ready }
@@ -95,24 +122,57 @@ func (t *Tap) signal() {
 	}
 }
 
-// output adds output of one kind. It reports whether a flood is on, so that the
-// caller calls settle when the output pauses.
-func (t *Tap) output(kind Kind, b []byte, total uint64) (flooding bool) {
+// tapped is what the writer must do next.
+type tapped uint8
+
+const (
+	tapTold  tapped = iota // nothing
+	tapOwed                // call tell within tapPace
+	tapFlood               // call settle when the output pauses
+)
+
+// output adds output of one kind.
+func (t *Tap) output(kind Kind, b []byte, total uint64) tapped {
 	if t == nil {
-		return false
+		return tapTold
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.flood && len(t.buf)+len(b) > tapSize {
+	if !t.flood && (len(t.buf)+len(b) > tapSize || t.tooFast(len(b))) {
 		t.startFlood(kind)
 	}
 	t.total = total
 	if t.flood {
 		t.keepTail(kind, b)
-		return true
+		return tapFlood
 	}
 	t.add(Item{Kind: kind, Dropped: t.takeDropped(), Total: total}, b)
-	return false
+	if now := t.now(); now.Sub(t.told) >= tapPace {
+		t.told = now
+		t.signal()
+		return tapTold
+	}
+	return tapOwed
+}
+
+// tell wakes the reader for output that it was not told of.
+func (t *Tap) tell() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told = t.now()
+	t.signal()
+}
+
+// tooFast takes n bytes from the allowance and reports that it is used up.
+func (t *Tap) tooFast(n int) bool {
+	if t.spent += n; t.spent < floodCheck {
+		return false
+	}
+	now := t.now()
+	earned := min(now.Sub(t.reckon).Seconds(), 1) * floodRate
+	t.left = min(t.left+int(earned), floodBurst) - t.spent
+	t.spent, t.reckon = 0, now
+	return t.left < 0
 }
 
 func (t *Tap) takeDropped() bool {
@@ -168,8 +228,10 @@ func (t *Tap) settleLocked() {
 		return
 	}
 	t.flood = false
+	t.left, t.spent, t.reckon = 0, 0, t.now() // a flood earns nothing
 	t.add(Item{Kind: t.tailOf, Dropped: t.takeDropped(), Total: t.total}, t.tail[max(0, len(t.tail)-tapTail):])
 	t.tail = t.tail[:0]
+	t.signal()
 }
 
 // event adds anything but output. A flood ends first, to keep the order.
@@ -183,6 +245,14 @@ func (t *Tap) event(it Item) {
 	data := it.Data
 	it.Data = nil
 	t.add(it, data)
+	if it.Kind != Input || it.Held || isEnter(data) { // what is typed in between comes with its echo
+		t.signal()
+	}
+}
+
+// isEnter reports whether the bytes of a user hold Enter, plain or encoded.
+func isEnter(b []byte) bool {
+	return bytes.IndexByte(b, '\r') >= 0 || bytes.IndexByte(b, '\n') >= 0 || bytes.Contains(b, []byte("\x1b[13"))
 }
 
 // input adds bytes of the user; of a long paste only the start is kept.
@@ -191,7 +261,6 @@ func (t *Tap) input(b []byte, held bool) {
 }
 
 func (t *Tap) add(it Item, data []byte) {
-	defer t.signal()
 	if n := len(t.items); n > 0 && it.Kind <= Stderr && t.items[n-1].Kind == it.Kind && !it.Dropped {
 		t.buf = append(t.buf, data...)
 		t.spans[n-1].to = len(t.buf)

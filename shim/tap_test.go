@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 )
 
 func collect(t *Tap) (s string) {
@@ -41,6 +42,43 @@ func TestTapKeepsOrder(t *testing.T) {
 	}
 }
 
+// The reader is woken at once after a rest, and then not before it is due.
+func TestTapWakes(t *testing.T) {
+	tap := NewTap()
+	now := time.Unix(1, 0)
+	tap.now = func() time.Time { return now }
+	woken := func() bool {
+		select {
+		case <-tap.Ready():
+			return true
+		default:
+			return false
+		}
+	}
+	if got := tap.output(Output, []byte("a"), 1); got != tapTold || !woken() {
+		t.Error("not woken for the first output")
+	}
+	if got := tap.output(Output, []byte("b"), 2); got != tapOwed || woken() {
+		t.Error("woken twice at once")
+	}
+	tap.input([]byte("k"), false)
+	if woken() {
+		t.Error("woken for a key that the agent has")
+	}
+	tap.input([]byte("\x1b[13u"), false)
+	if !woken() {
+		t.Error("not woken for Enter")
+	}
+	tap.tell()
+	if !woken() {
+		t.Error("not woken when due")
+	}
+	now = now.Add(tapPace)
+	if got := tap.output(Output, []byte("c"), 3); got != tapTold || !woken() {
+		t.Error("not woken after a rest")
+	}
+}
+
 // A flood costs the reader its output, but no other item, and ends in its tail.
 func TestTapFlood(t *testing.T) {
 	tap := NewTap()
@@ -51,7 +89,7 @@ func TestTapFlood(t *testing.T) {
 	flooding := false
 	for range 100 {
 		total += uint64(len(block))
-		flooding = tap.output(Output, block, total)
+		flooding = tap.output(Output, block, total) == tapFlood
 	}
 	if !flooding {
 		t.Fatal("3 MiB are no flood")
@@ -68,6 +106,39 @@ func TestTapFlood(t *testing.T) {
 	tap.output(Output, []byte("after"), total+8)
 	if got := collect(tap); got != "[after]" {
 		t.Errorf("after: %q", got)
+	}
+}
+
+// A reader that keeps up gets a burst whole, and of a stream without end only
+// what an eye could follow.
+func TestTapAllowance(t *testing.T) {
+	tap := NewTap()
+	var now time.Time
+	tap.now = func() time.Time { return now }
+	block := bytes.Repeat([]byte("x"), 4<<10)
+	send := func(n int, pace time.Duration) (got int, dropped bool) {
+		for i := range n {
+			now = now.Add(pace)
+			flooding := tap.output(Output, block, 0) == tapFlood
+			if flooding && i%2000 == 1999 { // floodMost at this pace
+				tap.settle()
+			}
+			for _, it := range tap.Take() {
+				got += len(it.Data)
+				dropped = dropped || it.Dropped
+			}
+		}
+		return got, dropped
+	}
+	if got, dropped := send(100, 0); got != 100*len(block) || dropped {
+		t.Errorf("of a burst of 400 KiB came %d bytes, dropped %v", got, dropped)
+	}
+	now = now.Add(time.Second)
+	if got, dropped := send(5000, 2*time.Millisecond); got != 5000*len(block) || dropped {
+		t.Errorf("of 20 MiB at 2 MB/s came %d bytes, dropped %v", got, dropped)
+	}
+	if got, dropped := send(5000, 100*time.Microsecond); got > 2<<20 || !dropped {
+		t.Errorf("of 20 MiB at 40 MB/s came %d bytes, dropped %v", got, dropped)
 	}
 }
 
