@@ -2,35 +2,57 @@ package shim
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"os/exec"
-	"sync"
-	"syscall"
-	"time"
+	"slices"
+	"strings"
 
+	"qshim/detect/screen"
 	"qshim/shim/term"
 )
 
 // screenFace shows one session's pauses on the user's terminal, always between
 // two sequences of the agent and never where the agent could see it. It is used
 // by the governor's goroutine alone.
+//
+//	Paused -> between sequences? no: nudge, at most mostNudges times
+//	       -> agent's input modes off, title, notification
+//	       -> alternate screen: the row
+//	          main screen: CSI 6 n -> the answer places the model -> the row
 type screenFace struct {
 	c       *Config
-	session *Session
+	stage   stage
 	watch   *watch
-	paused  bool   // the session is: overlays may be painted
-	asked   bool   // for the cursor's place, in this pause
-	located bool   // the model knows at which row the agent stands
+	paused  bool // the session is: overlays may be painted
+	nudges  int  // in this pause
+	nudged  bool // the session will say Paused once more
+	asked   bool // for the cursor's place, in this pause
+	located bool // the model's rows are the terminal's, in this pause
+	top     int  // rows above are not the agent's: never repaint them
+	whole   bool // the size changed in this pause: rows stand elsewhere now
+	laid    bool // the session has our undo, and the terminal what it undoes
+	row     string
+	facts   Pause
+	fresh   bool // the next paint carries the notification
+
 	total   uint64 // bytes of output that the watcher has seen
 	pending []byte // a notification that waits for a moment between sequences
 	ordered []byte // the one that the session was told to insert
 	tries   int
-	facts   Pause
-	fresh   bool     // the next paint carries the notification
-	said    []string // warnings that would have spoiled the agent's screen
-	runs    sync.WaitGroup
+
+	said []string // warnings that would have spoiled the agent's screen
+	bell notifier
 }
+
+// stage is what a face needs of its session.
+type stage interface {
+	OnTerminal() bool
+	Overlay(paint, undo []byte)
+	Insert(total uint64, b []byte)
+	Nudge()
+}
+
+// mostNudges bounds how often a pause in mid-sequence is nudged on.
+const mostNudges = 3
 
 // Pause shows the pause row, or paints it again with new words.
 func (f *screenFace) Pause(p Pause) {
@@ -44,20 +66,55 @@ func (f *screenFace) complete(p Pause) Pause {
 	return p
 }
 
-// pausedNow: the stop has taken effect and all output before it is on the screen.
+// showing reports whether there is a countdown on the user's terminal.
+func (f *screenFace) showing() bool { return f.paused && f.stage.OnTerminal() }
+
+// pausedNow: the stop has taken effect and all output before it is on the
+// screen. Where it cut a sequence or a synchronised update in two, the agent is
+// first allowed to finish that.
 func (f *screenFace) pausedNow() {
-	f.paused, f.asked, f.fresh = true, false, true
+	if !f.nudged {
+		f.nudges, f.fresh = 0, true
+	}
+	f.nudged = false
+	f.paused, f.asked, f.located, f.whole, f.laid, f.top = true, false, false, false, false, 0
+	if f.nudges < mostNudges && f.stage.OnTerminal() && f.inMiddle() {
+		f.nudges++
+		f.nudged, f.paused = true, false
+		f.stage.Nudge()
+		return
+	}
 	f.paint()
 }
 
+func (f *screenFace) inMiddle() bool {
+	f.watch.Lock()
+	defer f.watch.Unlock()
+	s := f.watch.Screen()
+	return !s.Ground() || s.Synchronised()
+}
+
 // over: the agent runs again, or has ended.
-func (f *screenFace) over() { f.paused = false }
+func (f *screenFace) over() { f.paused, f.nudged = false, false }
+
+// resized: what stood on the terminal stands elsewhere now, our row included.
+func (f *screenFace) resized() {
+	f.whole, f.asked, f.located, f.row = true, false, false, ""
+	f.paint()
+}
+
+// output: something was written to the terminal, if only by a process that was
+// not stopped, and took the overlay away.
+func (f *screenFace) output(total uint64) {
+	f.total, f.laid = total, false
+	f.insert()
+}
 
 // paint orders the pause row. On the main screen the model must first learn at
-// which row the agent began: the terminal is asked once, and without an answer
+// which row the agent stands: the terminal is asked once, and without an answer
 // there is no row, only title and notification.
 func (f *screenFace) paint() {
-	if !f.paused || !f.session.OnTerminal() {
+	if !f.showing() {
 		return
 	}
 	f.watch.Lock()
@@ -66,64 +123,91 @@ func (f *screenFace) paint() {
 	if !s.Ground() {
 		return
 	}
-	m := s.Modes()
+	cols, _ := s.Size()
+	row := clean(f.c.Voice.PauseRow(f.facts, cols))
+	if f.laid && row == f.row {
+		return
+	}
 	var paint, undo []byte
-	paint = append(paint, m.InputOff()...)
+	if !f.laid { // only once: some of these pop what the agent pushed
+		paint = s.Modes().InputOff()
+	}
 	switch {
+	case !s.Trusted(): // what stands under the row is not known
 	case s.Alt() || f.located:
-		cols, rows := s.Size()
-		on, off := term.Row(s, rows-1, f.c.Voice.PauseRow(f.facts, cols))
-		paint, undo = append(paint, on...), append(undo, off...)
+		paint, undo = f.lay(s, row, paint, undo)
 	case !f.asked:
 		f.asked = true
-		paint = append(paint, "\x1b[6n"...)
+		paint = append(paint, askCursor...)
 	}
 	paint, undo = f.title(paint, undo, s.Title())
 	if f.fresh {
 		f.fresh = false
 		paint = append(paint, f.notification(f.c.Voice.Notice(Notice{Kind: Suspended, Pause: f.facts}))...)
 	}
-	f.session.Overlay(paint, append(undo, m.InputOn()...))
+	f.laid, f.row = true, row
+	f.stage.Overlay(paint, append(undo, s.Modes().InputOn()...))
 }
 
-// title says in the window's title that the agent stands still.
+// lay paints the row over the last one of the screen.
+func (f *screenFace) lay(s *screen.Screen, row string, paint, undo []byte) (p, u []byte) {
+	_, rows := s.Size()
+	if f.whole {
+		whole := s.AppendRows(s.AppendOpen(nil), f.top, rows)
+		whole = s.AppendClose(whole)
+		paint, undo = append(paint, whole...), append(undo, whole...)
+	}
+	on, off := term.Row(s, rows-1, row)
+	return append(paint, on...), append(undo, off...)
+}
+
+// title says in the window's title that the agent stands still. The agent's own
+// comes back; where it has set none the terminal's does, if it keeps titles, and
+// is left empty for the shell to set if it does not.
 func (f *screenFace) title(paint, undo []byte, agents string) (p, u []byte) {
 	if !f.c.TitleOn {
 		return paint, undo
 	}
-	return append(paint, "\x1b]0;"+f.c.Voice.Title(f.facts)+"\x07"...), append(undo, "\x1b]0;"+agents+"\x07"...)
+	if agents == "" && !f.laid {
+		paint = append(paint, "\x1b[22;0t"...)
+	}
+	paint = append(paint, "\x1b]0;"+clean(f.c.Voice.Title(f.facts))+"\x07"...)
+	undo = append(undo, "\x1b]0;"+agents+"\x07"...)
+	if agents == "" {
+		undo = append(undo, "\x1b[23;0t"...)
+	}
+	return paint, undo
 }
 
 // cursorAt takes the terminal's answer to where the cursor is.
 func (f *screenFace) cursorAt(row int) {
-	if !f.paused || f.located {
+	if !f.paused || f.located || !f.asked {
 		return
 	}
-	f.watch.Lock()
-	f.watch.Screen().CursorAt(row)
-	f.watch.Unlock()
-	f.located = true
+	f.locate(row)
+	f.row, f.located = "", true
 	f.paint()
 }
 
-// notification is OSC 9, wrapped for tmux, which swallows what it does not know.
-func (f *screenFace) notification(text string) []byte {
-	if !f.c.OSC9 || !f.session.OnTerminal() {
-		return nil
-	}
-	b := []byte("\x1b]9;" + text + "\x07")
-	if f.c.Tmux {
-		b = append([]byte("\x1bPtmux;"), append(bytes.ReplaceAll(b, []byte("\x1b"), []byte("\x1b\x1b")), "\x1b\\"...)...)
-	}
-	return b
+// locate moves the model to where the terminal has its content. Rows that the
+// model knows nothing of come in at the top.
+func (f *screenFace) locate(row int) {
+	f.watch.Lock()
+	defer f.watch.Unlock()
+	s := f.watch.Screen()
+	_, y := s.Cursor()
+	f.top = max(0, row-y)
+	s.CursorAt(row)
 }
 
 // Notify tells a person who is looking elsewhere. That a session was suspended
 // is told with the pause row.
 func (f *screenFace) Notify(n Notice) {
 	n.Pause = f.complete(n.Pause)
-	text := f.c.Voice.Notice(n)
-	f.command(text)
+	text := clean(f.c.Voice.Notice(n))
+	if err := f.bell.ring(f.c.NotifyCommand, text); err != nil {
+		f.Warn(err)
+	}
 	if n.Kind == Suspended {
 		f.facts = n.Pause
 		return
@@ -132,9 +216,21 @@ func (f *screenFace) Notify(n Notice) {
 		f.pending, f.tries = b, 0
 		f.insert()
 	}
-	if n.Kind == NeedsYou && !f.session.OnTerminal() {
+	if n.Kind == NeedsYou && !f.stage.OnTerminal() {
 		f.print(text)
 	}
+}
+
+// notification is OSC 9, wrapped for tmux, which swallows what it does not know.
+func (f *screenFace) notification(text string) []byte {
+	if !f.c.OSC9 || !f.stage.OnTerminal() {
+		return nil
+	}
+	b := []byte("\x1b]9;" + clean(text) + "\x07")
+	if f.c.Tmux {
+		b = append([]byte("\x1bPtmux;"), append(bytes.ReplaceAll(b, []byte("\x1b"), []byte("\x1b\x1b")), "\x1b\\"...)...)
+	}
+	return b
 }
 
 // insertTries bounds the wait of a notification for a moment between two
@@ -152,58 +248,53 @@ func (f *screenFace) insert() {
 	if !ground {
 		return
 	}
-	f.session.Insert(f.total, f.pending)
+	f.stage.Insert(f.total, f.pending)
 	f.pending, f.ordered = nil, f.pending
 }
 
-// missed: output had followed; the next moment will do.
+// missed: output had followed. The watcher may have seen it by now, and then
+// this is the next moment; else its Output item is.
 func (f *screenFace) missed() {
 	if f.tries++; f.tries < insertTries && f.pending == nil {
 		f.pending = f.ordered
+		f.insert()
 	}
 }
+
+// mostSaid bounds the warnings that are kept for the end.
+const mostSaid = 20
 
 // Warn is said at once where it spoils no screen, else when the agent has ended.
 func (f *screenFace) Warn(err error) {
 	line := f.c.Voice.Warn(err)
-	if f.session.OnTerminal() {
-		f.said = append(f.said, line)
+	if !f.stage.OnTerminal() {
+		f.print(line)
 		return
 	}
-	f.print(line)
+	if len(f.said) < mostSaid && !slices.Contains(f.said, line) {
+		f.said = append(f.said, line)
+	}
 }
 
 func (f *screenFace) print(line string) {
 	_, _ = io.WriteString(f.c.Stderr, line+"\n") // nowhere left to say that stderr is broken
 }
 
-// end says what had to wait, and lets notification programs finish.
+// end says what had to wait, and gives notification programs a moment.
 func (f *screenFace) end() {
 	for _, line := range f.said {
 		f.print(line)
 	}
-	f.runs.Wait()
+	f.bell.end()
 }
 
-// commandTime is how long a notification program may take.
-const commandTime = 10 * time.Second
-
-// command runs notify_command with the message as its last argument: no shell
-// reads it.
-func (f *screenFace) command(text string) {
-	argv := f.c.NotifyCommand
-	if len(argv) == 0 {
-		return
-	}
-	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], text)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		f.Warn(fmt.Errorf("notify_command: %w", err))
-		return
-	}
-	f.runs.Go(func() {
-		kill := time.AfterFunc(commandTime, func() { _ = cmd.Process.Kill() }) // it may have ended
-		_ = cmd.Wait()                                                         // its exit code is its own affair
-		kill.Stop()
-	})
+// clean makes sure that a text cannot end the sequence or the row that it
+// stands in: labels come from files and from other programs.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text)
 }

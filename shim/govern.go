@@ -3,9 +3,11 @@ package shim
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"qshim/detect"
+	"qshim/detect/finding"
 	"qshim/lockfile"
 	"qshim/policies"
 )
@@ -38,11 +40,14 @@ type governor struct {
 	wake     time.Time // when to decide again at the latest
 	watch    time.Time // when the watcher wants its Tick
 	pause    *pauseKeys
+	recorded bool      // the ledger may say that we have stopped something
 	deadline time.Time // when a suspended agent is continued without the ledger
 	loud     time.Time // when the agent last painted much
 	model    string
 	activity detect.Activity
-	failed   string // the failure that was said, so that it is said once
+	owed     []change // what the ledger could not be told yet, oldest first
+	over     bool     // the agent has ended: nothing is to be decided any more
+	failed   string   // the failure that was said, so that it is said once
 }
 
 // hands is what a governor can do to its agent.
@@ -69,6 +74,10 @@ type face interface {
 // retry is how long a decision that failed on the state directory waits for
 // the next try (DESIGN section 4.14).
 const retry = 30 * time.Second
+
+// mostOwed bounds what waits for a ledger that does not work: changes. Beyond
+// it the oldest are forgotten; news that old says nothing about now.
+const mostOwed = 32
 
 // quiet is how long an agent must have painted little before a long stop: a
 // stream that is stopped for longer than the client's timeout is paid twice.
@@ -121,23 +130,42 @@ func (g *governor) activities(r detect.Report) (began, ended policies.Activity) 
 		g.activity = r.Activity
 		began.Busy, ended.Idle = r.Activity == detect.Busy, r.Activity == detect.Idle
 	}
+	if r.TurnEnded {
+		g.activity = detect.Unknown // the ledger has it idle: what the agent does next is news
+	}
+	if retries(r.Findings) {
+		// What ended is the try before this one: the client is retrying now.
+		began.AnswerBegun, began.RetryEnded = ended.AnswerBegun, ended.RetryEnded
+		ended.AnswerBegun, ended.RetryEnded = false, false
+	}
 	return began, ended
 }
 
+func retries(found []finding.Finding) bool {
+	return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Class == finding.Retrying })
+}
+
 // update changes the ledger, tells a person what only a person can mend, and
-// decides on what came of it.
+// decides on what came of it. What the ledger cannot be told now, it is told
+// with the next change: a limit that was seen while a sibling held the lock is
+// still a limit.
 func (g *governor) update(ctx context.Context, fn change) {
+	all := append(g.owed, fn)
 	var events []lockfile.Event
-	_, err := g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-		next, ev := fn(old)
-		events = ev
-		return next, ev
+	_, err := g.store.Update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, out []lockfile.Event) {
+		for _, f := range all {
+			next, ev := f(l)
+			l, out = next, append(out, ev...)
+		}
+		events = out
+		return l, out
 	})
 	if err != nil {
+		g.owed = all[max(0, len(all)-mostOwed):]
 		g.failOpen(ctx, err)
 		return
 	}
-	g.failed = ""
+	g.owed, g.failed = nil, ""
 	for _, e := range events {
 		if e.Event == "surface" {
 			g.surface(e)
@@ -153,24 +181,37 @@ type change = func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)
 // is to be claimed it takes the lock, and then the decision under the lock
 // counts.
 func (g *governor) decide(ctx context.Context) {
+	if g.over {
+		return
+	}
 	l, err := g.store.Read()
 	if err != nil {
 		g.failOpen(ctx, err)
 		return
 	}
 	d := g.policy.Decide(l, g.self, g.now())
-	if d.Action == policies.Suspend && !g.hands.Held() {
-		g.suspend(ctx, d) // claims in its own time: at a quiet moment
-		return
-	}
-	if d.Claim {
+	if d.Claim && (d.Action != policies.Suspend || g.hands.Held()) {
 		if d, err = g.step(ctx, nil); err != nil {
 			g.failOpen(ctx, err)
 			return
 		}
+		g.failed = ""
 	}
-	g.failed = ""
+	if d.Action == policies.Suspend && !g.hands.Held() {
+		g.suspend(ctx, d) // records in its own time: at a quiet moment
+		return
+	}
 	g.act(ctx, d)
+}
+
+// again makes up for what failed: what the ledger is owed is tried with a
+// decision.
+func (g *governor) again(ctx context.Context) {
+	if len(g.owed) > 0 && !g.over {
+		g.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) { return l, nil })
+		return
+	}
+	g.decide(ctx)
 }
 
 // step decides under the lock. also is what goes into the session's record with
@@ -207,13 +248,14 @@ func (g *governor) suspend(ctx context.Context, d policies.Decision) {
 	now := g.now()
 	g.last, g.wake = d, d.Wake
 	if now.Before(d.QuietUntil) && now.Sub(g.loud) < quiet {
-		g.wake = earliest(g.wake, now.Add(quiet/4))
+		g.wake = earliest(g.wake, earliest(d.QuietUntil, g.loud.Add(quiet)))
 		return
 	}
 	err := g.hands.Suspend(func(what []lockfile.Stopped) (err error) {
 		if d, err = g.step(ctx, what); err == nil && d.Action != policies.Suspend {
 			err = errNotNow
 		}
+		g.recorded = g.recorded || err == nil
 		return err
 	})
 	switch {
@@ -221,6 +263,7 @@ func (g *governor) suspend(ctx context.Context, d policies.Decision) {
 		g.act(ctx, d)
 		return
 	case errors.Is(err, ErrUserStopped) || errors.Is(err, ErrEnded):
+		g.wake = time.Time{}
 		return // the tap says when there is something to decide again
 	case err != nil:
 		g.failOpen(ctx, err)
@@ -236,18 +279,26 @@ func (g *governor) suspend(ctx context.Context, d policies.Decision) {
 // was stopped: a crash in between leaves a record that a sibling clears, never a
 // stopped agent.
 func (g *governor) resume(ctx context.Context) {
-	if !g.hands.Held() && g.pause == nil {
+	paused := g.pause != nil || g.hands.Held()
+	if !paused && !g.recorded {
 		return
 	}
-	g.pause = nil
-	if err := g.hands.Continue(); err != nil && !errors.Is(err, ErrUserStopped) {
-		g.face.Warn(err)
+	if paused {
+		if err := g.hands.Continue(); errors.Is(err, ErrUserStopped) {
+			return // it stays stopped, on the record, until the tap says that the user is back
+		} else if err != nil {
+			g.face.Warn(err)
+		}
+		g.pause = nil
 	}
 	g.forget(ctx)
-	g.face.Notify(Notice{Kind: Continued, Pause: g.facts()})
+	if paused {
+		g.face.Notify(Notice{Kind: Continued, Pause: g.facts()})
+	}
 }
 
-// forget clears the record of what was stopped.
+// forget clears the record of what was stopped. A ledger that cannot be told is
+// asked again with the next decision.
 func (g *governor) forget(ctx context.Context) {
 	_, err := g.store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		if s, ok := l.Sessions[g.self]; ok {
@@ -256,8 +307,10 @@ func (g *governor) forget(ctx context.Context) {
 		}
 		return l, nil
 	})
+	g.recorded = err != nil
 	if err != nil {
 		g.warnOnce(err)
+		g.wake = earliest(g.wake, g.now().Add(retry))
 	}
 }
 
@@ -285,10 +338,13 @@ func (g *governor) failOpen(ctx context.Context, err error) {
 		g.wake = earliest(g.wake, g.deadline)
 		return
 	}
-	g.pause = nil
-	if err := g.hands.Continue(); err != nil {
+	if err := g.hands.Continue(); errors.Is(err, ErrUserStopped) {
+		return
+	} else if err != nil {
 		g.face.Warn(err)
 	}
+	g.pause = nil
+	g.face.Notify(Notice{Kind: Continued, Pause: g.facts()})
 }
 
 // warnOnce says a failure once until something worked again.

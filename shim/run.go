@@ -6,9 +6,11 @@ import (
 	"io"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"qshim/detect"
+	"qshim/detect/screen"
 	"qshim/lockfile"
 	"qshim/policies"
 	"qshim/shim/agentlog"
@@ -56,9 +58,13 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	r.guard(r.begin) // before the session's loop, whose hooks use what it makes
 	var all sync.WaitGroup
-	all.Go(func() { r.guard(func() { r.loop(ctx) }) })
-	all.Go(func() { r.guard(func() { r.tail(ctx) }) })
+	all.Go(func() {
+		defer close(r.over)
+		r.guard(func() { r.loop(ctx) })
+	})
+	all.Go(func() { r.guardTail(func() { r.tail(ctx) }) })
 	code = r.session.Run()
 	// The loop ends with the tap's last item. A ledger that is locked for long
 	// must not hold up the user's shell for longer than that.
@@ -87,23 +93,36 @@ type runner struct {
 	keys     term.Keys
 	calm     calm
 	items    chan agentlog.Item
-	problems chan error                     // of other goroutines
-	over     chan struct{}                  // closed when the loop has ended
-	record   func([]lockfile.Stopped) error // the stop that is being ordered
-	awake    func()                         // lets the store work again after a Ctrl-Z
+	problems chan error    // of other goroutines
+	over     chan struct{} // closed when the loop has ended
+	awake    func()        // lets the store work again after a Ctrl-Z
+	logged   int           // bytes of the debug log since it was last trimmed
+	crashed  atomic.Bool   // a panic of ours: the session is governed no more
+
+	stop struct { // the stop that is being ordered
+		sync.Mutex
+		record func([]lockfile.Stopped) error
+	}
 }
 
 // watch is the watcher, shared with the session's hooks, which look at the
-// terminal's modes on another goroutine.
+// terminal's modes on another goroutine. Whoever holds it waits for nothing.
 type watch struct {
 	sync.Mutex
 	*detect.Watcher
 }
 
+// modes are the terminal's, as the agent has set them.
+func (w *watch) modes() screen.Modes {
+	w.Lock()
+	defer w.Unlock()
+	return w.Screen().Modes()
+}
+
 func newRunner(c Config) *runner {
 	r := &runner{c: c, items: make(chan agentlog.Item, 64), problems: make(chan error, 1), over: make(chan struct{})}
 	r.c.Tap = NewTap()
-	r.c.BeforeStop, r.c.UserSuspend, r.c.UserContinue = r.beforeStop, r.userSuspend, r.userContinue
+	r.c.BeforeStop, r.c.UserSuspend, r.c.UserContinue, r.c.Farewell = r.beforeStop, r.userSuspend, r.userContinue, r.farewell
 	return r
 }
 
@@ -111,14 +130,56 @@ func newRunner(c Config) *runner {
 // continued, and the session goes on ungoverned.
 func (r *runner) guard(f func()) {
 	defer func() {
-		p := recover()
-		if p == nil {
-			return
+		if p := recover(); p != nil {
+			r.crashed.Store(true)
+			r.letGo()
+			r.crash(p)
 		}
-		_ = r.session.Continue() // an agent that has ended needs none
-		if r.c.Crash != nil {
-			r.c.Crash(fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack()))
+	}()
+	if !r.crashed.Load() {
+		f()
+	}
+}
+
+// letGo continues the agent and takes the session out of the policy's hands:
+// siblings must not wait for what it does no more.
+func (r *runner) letGo() {
+	_ = r.session.Continue()         // its user may have stopped it: then userContinue lets it go
+	defer func() { _ = recover() }() // the ledger may be what made us panic
+	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
+	defer cancel()
+	_ = r.own(ctx, func(s *lockfile.Session) { // a session whose record stays is cleaned up after its end
+		s.Stopped, s.Observe = nil, true
+		if s.State == lockfile.Suspended {
+			s.State, s.Since = lockfile.Running, r.c.Now()
+		}
+	})
+}
+
+// guardTail: without the agent's log the session is still governed.
+func (r *runner) guardTail(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.crash(p)
 		}
 	}()
 	f()
+}
+
+func (r *runner) crash(p any) {
+	if r.c.Crash != nil {
+		r.c.Crash(fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack()))
+	}
+}
+
+// own changes this session's own record in the ledger.
+func (r *runner) own(ctx context.Context, fn func(*lockfile.Session)) error {
+	_, err := r.c.Store.UpdateOwn(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		if s, ok := l.Sessions[r.c.Self]; ok {
+			fn(&s)
+			l.Sessions[r.c.Self] = s
+		}
+		return l, nil
+	})
+	return err
 }

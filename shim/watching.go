@@ -2,9 +2,12 @@ package shim
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"qshim/detect"
+	"qshim/detect/screen"
 	"qshim/lockfile"
 	"qshim/policies"
 	"qshim/shim/agentlog"
@@ -12,7 +15,7 @@ import (
 )
 
 // begin makes the rooms of a session that has started.
-func (r *runner) begin(ctx context.Context) {
+func (r *runner) begin() {
 	cols, rows := r.session.Size()
 	mode := detect.TUI
 	if r.c.Headless || !r.session.OnTerminal() {
@@ -21,11 +24,15 @@ func (r *runner) begin(ctx context.Context) {
 	r.watch = &watch{Watcher: r.c.Rules.Watch(detect.Options{
 		Mode: mode, Cols: cols, Rows: rows, Zone: r.c.Zone, Started: r.c.Now(), HasLog: r.c.Log != nil,
 	})}
-	r.face = &screenFace{c: &r.c, session: r.session, watch: r.watch}
+	r.face = &screenFace{c: &r.c, stage: r.session, watch: r.watch}
 	r.gov = &governor{
 		store: r.c.Store, policy: r.c.Policy, self: r.c.Self, now: r.c.Now, rand: r.c.Rand, family: r.c.Family,
 		hands: (*sessionHands)(r), face: r.face,
 	}
+}
+
+// introduce tells the ledger whose session it is.
+func (r *runner) introduce(ctx context.Context) {
 	id := r.session.Identity()
 	r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		if s, ok := l.Sessions[r.c.Self]; ok {
@@ -40,26 +47,39 @@ func (r *runner) begin(ctx context.Context) {
 type sessionHands runner
 
 func (h *sessionHands) Suspend(record func([]lockfile.Stopped) error) error {
-	h.record = record
+	h.setRecord(record)
+	defer h.setRecord(nil)
 	return h.session.Suspend()
+}
+
+func (h *sessionHands) setRecord(record func([]lockfile.Stopped) error) {
+	h.stop.Lock()
+	defer h.stop.Unlock()
+	h.stop.record = record
 }
 
 func (h *sessionHands) Continue() error { return h.session.Continue() }
 func (h *sessionHands) Held() bool      { return h.session.Held() }
 func (h *sessionHands) Quit()           { h.session.Terminate() }
 
-// beforeStop runs within Suspend, on the governor's goroutine.
+// beforeStop runs within Suspend, on the governor's goroutine; or on the
+// session's, when a held agent without a terminal is stopped again after fg:
+// then the decision stands, and only what is stopped is recorded.
 func (r *runner) beforeStop(what []lockfile.Stopped) error {
-	if r.record == nil {
-		return nil
+	r.stop.Lock()
+	record := r.stop.record
+	r.stop.Unlock()
+	if record != nil {
+		return record(what)
 	}
-	return r.record(what)
+	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
+	defer cancel()
+	return r.own(ctx, func(s *lockfile.Session) { s.Stopped = what })
 }
 
 // loop is the session's one watching goroutine.
 func (r *runner) loop(ctx context.Context) {
-	defer close(r.over)
-	r.begin(ctx)
+	r.introduce(ctx)
 	hint, err := r.c.Store.Watch(ctx)
 	if err != nil {
 		r.gov.warnOnce(err)
@@ -67,7 +87,11 @@ func (r *runner) loop(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(r.untilWake())
+		if d, any := r.untilWake(); any {
+			timer.Reset(d)
+		} else {
+			timer.Stop() // an idle session does not tick
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -84,7 +108,7 @@ func (r *runner) loop(ctx context.Context) {
 				hint = nil
 				break
 			}
-			r.gov.decide(ctx)
+			r.gov.again(ctx)
 		case err := <-r.problems:
 			r.gov.warnOnce(err)
 		case <-timer.C:
@@ -93,38 +117,45 @@ func (r *runner) loop(ctx context.Context) {
 	}
 }
 
-// untilWake is how long nothing has to be done. A pause row counts down.
-func (r *runner) untilWake() time.Duration {
+// untilWake is how long nothing has to be done; not any: nothing is pending. A
+// pause row counts down.
+func (r *runner) untilWake() (d time.Duration, any bool) {
 	now := r.c.Now()
 	next := earliest(r.gov.wake, r.gov.watch)
-	if r.face.paused && r.session.OnTerminal() {
+	if r.face.showing() {
 		next = earliest(next, now.Add(time.Second-time.Duration(now.Nanosecond())))
 	}
 	if next.IsZero() {
-		return time.Hour
+		return 0, false
 	}
-	return max(next.Sub(now), time.Millisecond)
+	return max(next.Sub(now), time.Millisecond), true
 }
 
 func (r *runner) tick(ctx context.Context) {
 	now := r.c.Now()
 	if w := r.gov.watch; !w.IsZero() && !now.Before(w) {
+		r.gov.watch = time.Time{}
 		r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Tick(now) })
 	}
 	if w := r.gov.wake; !w.IsZero() && !now.Before(w) {
-		r.gov.decide(ctx)
+		r.gov.wake = time.Time{}
+		r.gov.again(ctx)
 	}
-	if r.face.paused {
+	if r.face.showing() {
 		r.gov.show()
 	}
 }
 
 // see hands something to the watcher and its report to the governor.
 func (r *runner) see(ctx context.Context, f func(*detect.Watcher) detect.Report) {
+	r.gov.report(ctx, r.locked(f))
+}
+
+// locked: a panic in the watcher must not leave it locked for the hooks.
+func (r *runner) locked(f func(*detect.Watcher) detect.Report) detect.Report {
 	r.watch.Lock()
-	rep := f(r.watch.Watcher)
-	r.watch.Unlock()
-	r.gov.report(ctx, rep)
+	defer r.watch.Unlock()
+	return f(r.watch.Watcher)
 }
 
 // take handles one item of the tap. True: it was the last.
@@ -144,7 +175,7 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 		r.input(ctx, it, now)
 	case Resized:
 		r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Resize(now, it.Cols, it.Rows) })
-		r.face.paint()
+		r.face.resized()
 	case Paused:
 		r.face.pausedNow()
 	case Resumed:
@@ -164,46 +195,64 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 }
 
 func (r *runner) output(ctx context.Context, it Item, now time.Time) {
-	r.face.total = it.Total
-	r.watch.Lock()
-	if it.Dropped {
-		r.watch.Resync()
-	}
-	rep := r.watch.Output(now, it.Data)
-	if r.calm.broken(r.watch.Screen(), now) {
-		r.gov.loud = now
-	}
-	r.watch.Unlock()
-	r.gov.report(ctx, rep)
-	r.face.insert()
+	r.see(ctx, func(w *detect.Watcher) detect.Report {
+		if it.Dropped {
+			w.Resync()
+		}
+		rep := w.Output(now, it.Data)
+		if r.calm.broken(w.Screen(), now) {
+			r.gov.loud = now
+		}
+		return rep
+	})
+	r.face.output(it.Total)
 }
 
 // input: keys that the agent got tell the watcher of a turn, keys that it did
 // not get are the governor's.
 func (r *runner) input(ctx context.Context, it Item, now time.Time) {
-	for _, k := range r.keys.Decode(it.Data) {
-		switch {
-		case !it.Held:
+	keys := r.keys.Decode(it.Data)
+	if !it.Held {
+		for _, k := range keys {
 			if k.Kind != term.Report && k.Kind != term.Cursor {
-				r.watch.Lock()
-				r.watch.Key(now, k.Kind == term.Enter)
-				r.watch.Unlock()
+				r.locked(func(w *detect.Watcher) (none detect.Report) { w.Key(now, k.Kind == term.Enter); return })
 			}
+		}
+		return
+	}
+	alone := pressed(keys) == 1
+	for _, k := range keys {
+		switch {
+		case k.Kind == term.Report:
 		case k.Kind == term.Cursor:
 			r.face.cursorAt(k.Row)
-		case k.Kind == term.Ctrl && k.Rune == 'z':
+		case alone && k.Kind == term.Ctrl && k.Rune == 'z':
 			r.session.SuspendByUser()
-		case k.Kind != term.Report:
-			r.gov.key(ctx, pauseKey(k))
+		default:
+			r.gov.key(ctx, pauseKey(k, alone))
 		}
 	}
 }
 
-// pauseKey names the keys that act while an agent is suspended.
-func pauseKey(k term.Key) Key {
+// pressed counts the keys among what came in one read.
+func pressed(keys []term.Key) (n int) {
+	for _, k := range keys {
+		if k.Kind != term.Report && k.Kind != term.Cursor {
+			n++
+		}
+	}
+	return n
+}
+
+// pauseKey names the keys that act while an agent is suspended. Several in one
+// read are a paste (the agent's bracketed paste is off): none of them is an
+// order, save Ctrl-C, which nobody pastes.
+func pauseKey(k term.Key, alone bool) Key {
 	switch {
 	case k.Kind == term.Ctrl && k.Rune == 'c':
 		return KeyInterrupt
+	case !alone:
+		return KeyOther
 	case k.Kind == term.Plain && (k.Rune == 'r' || k.Rune == 'R'):
 		return KeyRun
 	case k.Kind == term.Plain && (k.Rune == 'q' || k.Rune == 'Q'):
@@ -216,6 +265,7 @@ func pauseKey(k term.Key) Key {
 
 func (r *runner) exited(ctx context.Context, code int, now time.Time) {
 	r.face.over()
+	r.gov.over = true
 	r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Exit(now, code) })
 	r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		return r.c.Policy.Activity(l, r.gov.input(), policies.Activity{Exit: true})
@@ -248,12 +298,20 @@ func (r *runner) log(ctx context.Context, it agentlog.Item) {
 		}
 		return w.Log(now, it.Line)
 	})
-	if r.c.DebugLog != nil && it.Source == agentlog.SourceDebug {
+	if r.c.DebugLog == nil || it.Source != agentlog.SourceDebug {
+		return
+	}
+	if r.logged += len(it.Line); r.logged >= trimEach {
+		r.logged = 0
 		if _, err := r.c.DebugLog.Trim(); err != nil {
 			r.gov.warnOnce(err)
 		}
 	}
 }
+
+// trimEach is how many bytes of the debug log are read between two looks at its
+// size: a small share of lockfile.MaxLog.
+const trimEach = 1 << 20
 
 // userSuspend runs on the session's loop, before qshim stops itself: siblings
 // must not elect a stopped shim, and the lock must not sleep with us. The
@@ -261,18 +319,19 @@ func (r *runner) log(ctx context.Context, it agentlog.Item) {
 func (r *runner) userSuspend(held bool) (out []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
 	defer cancel()
-	r.setUserStopped(ctx, true)
+	if err := r.own(ctx, func(s *lockfile.Session) { s.UserStopped = true }); err != nil {
+		r.problem(err)
+	}
 	r.awake = r.c.Store.Still()
-	if !held {
+	if !held || r.watch == nil {
 		return nil
 	}
-	r.watch.Lock()
-	defer r.watch.Unlock()
-	return r.watch.Screen().Modes().Off()
+	return r.watch.modes().Off()
 }
 
 // userContinue runs on the session's loop when the user has continued qshim:
-// whether the agent may run is read from the ledger as it is now.
+// whether the agent may run is read from the ledger as it is now. What has to
+// be claimed first is left to the governor, with the agent still stopped.
 func (r *runner) userContinue(foreground, held bool) (hold bool, out []byte) {
 	if r.awake != nil {
 		r.awake()
@@ -280,37 +339,53 @@ func (r *runner) userContinue(foreground, held bool) (hold bool, out []byte) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
 	defer cancel()
-	r.setUserStopped(ctx, false)
+	if err := r.own(ctx, func(s *lockfile.Session) { s.UserStopped = false }); err != nil {
+		r.problem(err)
+	}
 	if !held {
 		return false, nil
 	}
-	if l, err := r.c.Store.Read(); err == nil {
-		hold = r.c.Policy.Decide(l, r.c.Self, r.c.Now()).Action == policies.Suspend
+	if l, err := r.c.Store.Read(); err == nil && !r.crashed.Load() {
+		d := r.c.Policy.Decide(l, r.c.Self, r.c.Now())
+		hold = d.Action == policies.Suspend || d.Claim
 	}
-	if !foreground {
+	if !foreground || r.watch == nil {
 		return hold, nil
 	}
 	r.watch.Lock()
 	defer r.watch.Unlock()
-	s := r.watch.Screen()
-	_, rows := s.Size()
-	out = s.Modes().On()
-	out = s.AppendOpen(out)
-	out = s.AppendRows(out, 0, rows)
-	return hold, s.AppendClose(out)
+	return hold, repaint(r.watch.Screen())
 }
 
-func (r *runner) setUserStopped(ctx context.Context, on bool) {
-	_, err := r.c.Store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
-		if s, ok := l.Sessions[r.c.Self]; ok {
-			s.UserStopped = on
-			l.Sessions[r.c.Self] = s
-		}
-		return l, nil
-	})
-	if err != nil {
-		r.problem(err)
+// repaint puts a terminal that a shell has used in the meantime back to what
+// the agent knows. On the main screen what stands there is first scrolled away,
+// as the agent's next lines would have done, so that nothing of it is lost.
+func repaint(s *screen.Screen) []byte {
+	_, rows := s.Size()
+	var out []byte
+	if !s.Alt() {
+		out = fmt.Appendf(out, "\x1b[%d;1H%s", rows, strings.Repeat("\n", rows))
 	}
+	out = append(out, s.Modes().On()...)
+	out = s.AppendOpen(out)
+	out = s.AppendRows(out, 0, rows)
+	return s.AppendClose(out)
+}
+
+// farewellWait bounds how long the last bytes of a killed agent are waited for.
+const farewellWait = 200 * time.Millisecond
+
+// farewell puts off what an agent left on that was killed. One that ended by
+// itself may mean what it left.
+func (r *runner) farewell(code int) []byte {
+	if code <= 128 || r.watch == nil || r.crashed.Load() {
+		return nil
+	}
+	select {
+	case <-r.over:
+	case <-time.After(farewellWait):
+	}
+	return r.watch.modes().Off()
 }
 
 // backFromUser: the user had suspended the session and is back.
@@ -318,9 +393,8 @@ func (r *runner) backFromUser(ctx context.Context, held bool) {
 	r.face.over()
 	if held {
 		r.face.pausedNow()
-	} else if r.gov.pause != nil {
+	} else {
 		r.gov.pause = nil
-		r.gov.forget(ctx)
 	}
 	r.gov.decide(ctx)
 }
