@@ -42,6 +42,14 @@ func agentMain(a []string) {
 			fmt.Printf("LINE<%s>\n", sc.Text())
 		}
 		fmt.Println("END-OF-LINES")
+	case "late": // reads nothing until SIGUSR1
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, unix.SIGUSR1)
+		fmt.Println("READY")
+		<-c
+		for sc := bufio.NewScanner(os.Stdin); sc.Scan() && sc.Text() != "quit"; {
+			fmt.Printf("LINE<%s>\n", sc.Text())
+		}
 	case "sizes":
 		agentSizes()
 	case "eof":

@@ -187,6 +187,68 @@ func TestOutsideStopUnderAShell(t *testing.T) {
 	})
 }
 
+// In a pipeline the agent has no terminal of its own: the terminal's keys reach
+// the whole pipeline without qshim's help.
+func TestPipeline(t *testing.T) {
+	inShells(t, func(t *testing.T, d *desk, cmd func(...string) string) {
+		d.send(cmd("lines") + " | cat\n")
+		d.expect("READY")
+		for range 3 {
+			d.send("\x1a")
+			d.expect(prompt)
+			waitState(t, d, 'T')
+			d.send("fg\n")
+			d.expect("lines")
+			waitState(t, d, 'S')
+			d.send("hello\n")
+			d.expect("LINE<hello>")
+		}
+		d.send("\x03") // nobody handles it
+		d.expect(prompt)
+	})
+}
+
+// bash and zsh send no SIGCONT when fg takes a job that runs in the background.
+func TestForegroundOfRunningJob(t *testing.T) {
+	inShells(t, func(t *testing.T, d *desk, cmd func(...string) string) {
+		d.send(cmd("late") + " &\n")
+		d.expect("READY")
+		d.send("echo mark-$((40+2))\n")
+		d.expect("mark-42")
+		d.expect(prompt)
+		d.send("fg\n")
+		d.expect("late")
+		eventually(t, "a job in the foreground", func() bool { return d.front() == kids(d.pid)[0] })
+		d.send("hello\n")
+		if err := unix.Kill(agents(t, d.pid)[0], unix.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		d.expect("LINE<hello>")
+		d.send("quit\n")
+		d.expect(prompt)
+	})
+}
+
+// kill -STOP and kill -CONT of qshim itself: the shell sees its job stop, and
+// fg brings everything back. (The agent runs on meanwhile: nobody can know.)
+func TestQshimItselfStopped(t *testing.T) {
+	inShells(t, func(t *testing.T, d *desk, cmd func(...string) string) {
+		d.send(cmd("lines") + "\n")
+		d.expect("READY")
+		if err := unix.Kill(kids(d.pid)[0], unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		d.expect(prompt)
+		d.send("fg\n")
+		d.expect("lines")
+		waitFront(t, d)
+		d.send("hello\n")
+		d.expect("LINE<hello>")
+		d.send("quit\n")
+		d.expect(prompt)
+	})
+}
+
 // pairIfAny waits until the pair is complete, when qshim is between.
 func pairIfAny(t *testing.T, d *desk) {
 	t.Helper()
