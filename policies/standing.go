@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"slices"
 	"time"
 
 	"qshim/detect/finding"
@@ -40,6 +41,8 @@ func (v view) stand(id string, s lockfile.Session) standing {
 	force, due, left := v.holds(lim, s)
 	st := standing{id: id, why: left}
 	switch {
+	case len(force) > 0 && v.ownTry(lim, s, force):
+		v.standProbed(&st, lim, s, pending, time.Time{})
 	case len(force) > 0:
 		v.standHeld(&st, lim, s, force)
 	case len(due) > 0:
@@ -51,6 +54,16 @@ func (v view) stand(id string, s lockfile.Session) standing {
 	}
 	v.watchOwn(&st, lim, s)
 	return st
+}
+
+// ownTry: s is the probe and is sending, a moment before the hold ends: the
+// delay that a client shows is rounded. Stopping it now would lose the probe.
+func (v view) ownTry(lim lockfile.Limiter, s lockfile.Session, force []lockfile.Hold) bool {
+	pr := lim.Probe
+	if pr == nil || pr.Session != s.ID || s.State != lockfile.Running || pr.Began.IsZero() || !v.probeLives(lim) {
+		return false
+	}
+	return !slices.ContainsFunc(force, func(h lockfile.Hold) bool { return h.Since.After(pr.Since) })
 }
 
 // leftHold is the hold that a decision to run in spite of it mentions.
