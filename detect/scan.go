@@ -1,6 +1,8 @@
 package detect
 
 import (
+	"hash/fnv"
+	"io"
 	"strings"
 	"time"
 
@@ -211,9 +213,37 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 			answer = true
 		}
 	}
-	if answer && s.activity == Busy {
+	if answer && s.activity == Busy && !w.answer && (w.said == 0 || w.speech() != w.said) {
 		w.answers()
 	}
+}
+
+// speech sums up what the model and its tools have said since the last prompt
+// on the page, without spaces: a wrap changes nothing. 0: nothing.
+func (w *Watcher) speech() uint64 {
+	h, any := fnv.New64a(), false
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		if b.def == nil || b.to > len(w.lines) {
+			continue
+		}
+		switch {
+		case b.def.name == "prompt":
+			h.Reset()
+			any = false
+		case b.def.who == byModel || b.def.who == byTool:
+			for _, l := range w.lines[b.from:b.to] {
+				for _, word := range strings.Fields(l.text) {
+					_, _ = io.WriteString(h, word) // a hash takes everything
+				}
+			}
+			any = true
+		}
+	}
+	if !any {
+		return 0
+	}
+	return h.Sum64() | 1
 }
 
 // placeholder reports whether a composer's text is the agent's own grey hint.

@@ -111,6 +111,7 @@ type Watcher struct {
 	looked   time.Time
 	retrying bool
 	answer   bool
+	said     uint64 // what the model had said when the present try began; 0: nothing
 	rep      Report
 
 	pipes  [3]pipe // stdout, stderr, log
@@ -270,25 +271,41 @@ func (w *Watcher) setActivity(now time.Time, a Activity) {
 
 func (w *Watcher) beginTurn(now time.Time) {
 	w.turn++
-	w.answer = false
+	w.answer, w.said = false, 0
 	w.sig.began = now
 	w.rep.TurnBegan = true
 }
 
-// answers notes that the turn in progress has begun to answer.
+// answers notes that the turn in progress has begun to answer. A turn of many
+// calls can be refused again after it: that is another event. A retry row that
+// only flickers is not.
 func (w *Watcher) answers() {
-	if !w.answer {
-		w.answer = true
-		w.rep.AnswerBegun = true
+	if w.answer {
+		return
+	}
+	w.answer = true
+	w.rep.AnswerBegun = true
+	for i := range w.events {
+		if e := &w.events[i]; e.turn == w.turn && e.class == finding.Retrying {
+			e.turn = pastTurn
+		}
 	}
 }
 
+// NewTry says that the agent tries again within its turn: it was continued. An
+// answer then is what it says beyond what stands on the screen already.
+func (w *Watcher) NewTry() { w.answer, w.said = false, w.speech() }
+
 func (w *Watcher) endRetry() {
-	if w.retrying {
-		w.retrying = false
-		w.rep.RetryEnded = true
+	if !w.retrying {
+		return
 	}
+	w.retrying = false
+	w.rep.RetryEnded = true
 }
+
+// pastTurn is the turn of an event that is over before its turn is.
+const pastTurn = -1
 
 // report hands out a finding unless its event is known and nothing is better.
 // All limits of one turn are one event, so are its retries, its warnings and
@@ -331,6 +348,9 @@ func (w *Watcher) improves(f finding.Finding) bool {
 }
 
 func (w *Watcher) emit(id uint64, f finding.Finding) {
+	if f.Class == finding.Retrying {
+		w.NewTry()
+	}
 	w.rep.Findings = append(w.rep.Findings, f)
 	w.rep.Events = append(w.rep.Events, id)
 }
