@@ -111,23 +111,24 @@ func decodeSession(id string, data []byte) (Session, error) {
 // that name, or has another time, and is read again.
 func readSmall(dir int, name string, limit int64) (data []byte, st stat, err error) {
 	for range 5 {
-		if data, st, err = readOnce(dir, name, limit); errors.Is(err, errChanged) {
-			continue
-		} else if err != nil {
+		var fd int
+		if fd, st, err = openSmall(dir, name, limit); err != nil {
 			return nil, st, err
 		}
-		now, err := statAt(dir, name)
-		if err != nil {
-			return nil, st, err
+		data, err = readWhole(fd, st.size)
+		closeFD(fd)
+		if err == nil {
+			err = stillIt(dir, name, st)
 		}
-		if now.fileID == st.fileID {
-			return data, st, nil
+		if !errors.Is(err, errChanged) {
+			return data, st, err
 		}
 	}
-	return nil, st, pathErr("read", name, errChanged)
+	return nil, st, err
 }
 
-func readOnce(dir int, name string, limit int64) ([]byte, stat, error) {
+// openSmall opens a file that is one, ours alone and not too large.
+func openSmall(dir int, name string, limit int64) (int, stat, error) {
 	fd, err := openAt(dir, name, forRead)
 	if err != nil {
 		// A link (ELOOP) or a socket (ENXIO) is not opened: say what it is.
@@ -135,26 +136,43 @@ func readOnce(dir int, name string, limit int64) ([]byte, stat, error) {
 		if serr == nil && !st.mode.IsRegular() {
 			err = fmt.Errorf("%s: %w: not a file (%v)", name, errGarbage, st.mode.Type())
 		}
-		return nil, st, err
+		return -1, st, err
 	}
-	defer closeFD(fd)
 	st, err := statFD(fd)
-	if err != nil {
-		return nil, st, err
+	if err == nil && (!st.mode.IsRegular() || st.size > limit) {
+		err = fmt.Errorf("%s: %w: %v, %d bytes", name, errGarbage, st.mode, st.size)
 	}
-	if !st.mode.IsRegular() || st.size > limit {
-		return nil, st, fmt.Errorf("%s: %w: %v, %d bytes", name, errGarbage, st.mode, st.size)
-	}
-	if err := unsafeMode(st); err != nil {
-		return nil, st, fmt.Errorf("%s: %w: %w", name, errGarbage, err)
-	}
-	// One byte more than there should be: a full read is then known to be whole.
-	data := make([]byte, st.size+1)
-	n, err := io.ReadFull(descriptor(fd), data)
 	if err == nil {
-		err = errChanged
-	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
+		if unsafe := unsafeMode(st); unsafe != nil {
+			err = fmt.Errorf("%s: %w: %w", name, errGarbage, unsafe)
+		}
 	}
-	return data[:n], st, pathErr("read", name, err)
+	if err != nil {
+		closeFD(fd)
+		return -1, st, err
+	}
+	return fd, st, nil
+}
+
+// readWhole reads a file of that size.
+func readWhole(fd int, size int64) ([]byte, error) {
+	// One byte more than there should be: a full read is then known to be whole.
+	data := make([]byte, size+1)
+	n, err := io.ReadFull(descriptor(fd), data)
+	switch {
+	case err == nil:
+		return nil, errChanged
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return data[:n], nil
+	}
+	return nil, err
+}
+
+// stillIt fails if what was read need not be what stands there.
+func stillIt(dir int, name string, st stat) error {
+	now, err := statAt(dir, name)
+	if err == nil && now.fileID != st.fileID {
+		err = pathErr("read", name, errChanged)
+	}
+	return err
 }

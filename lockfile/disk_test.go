@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -285,29 +287,44 @@ func TestRemovedWhileRunning(t *testing.T) {
 }
 
 // TestLockRemovedWhileWaiting: a lock on a file that is gone excludes nobody,
-// so the one that waits must not take it for the lock.
+// so who waited for it must not take it for the lock.
 func TestLockRemovedWhileWaiting(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "state")
-	a, b := open(t, place), open(t, place)
-	waiting, got := make(chan struct{}), make(chan error, 1)
-	b.o.step = nil
+	a, b, c := open(t, place), open(t, place), open(t, place)
+	bIn, cIn, cOut := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
 	mustUpdate(t, a, func(l Ledger) (Ledger, []Event) {
-		go func() {
-			close(waiting)
-			_, err := b.Update(context.Background(), step)
-			got <- err
-		}()
-		<-waiting
+		before := runtime.NumGoroutine()
+		wg.Go(func() {
+			_, err := b.Update(context.Background(), func(l Ledger) (Ledger, []Event) { close(bIn); return step(l) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		for runtime.NumGoroutine() < before+2 { // b, and its waiting thread
+			runtime.Gosched()
+		}
 		if err := os.Remove(filepath.Join(place, lockName)); err != nil {
 			t.Error(err)
 		}
+		wg.Go(func() {
+			_, err := c.Update(context.Background(), func(l Ledger) (Ledger, []Event) { close(cIn); <-cOut; return step(l) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-cIn
 		return l, nil
 	})
-	if err := <-got; err != nil {
-		t.Error(err)
+	select {
+	case <-bIn:
+		t.Error("two hold the lock")
+	case <-time.After(50 * time.Millisecond): // long enough to be wrong in
 	}
-	if n := whole(t, a, mustUpdate(t, a, step), true); n != 2 {
-		t.Errorf("%d of 2 updates", n)
+	close(cOut)
+	wg.Wait()
+	if n := whole(t, a, mustUpdate(t, a, step), true); n != 3 {
+		t.Errorf("%d of 3 updates", n)
 	}
 }
 

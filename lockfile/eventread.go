@@ -98,6 +98,10 @@ func (c *logReader) drain(yield func(Event, error) bool) bool {
 		} else if !ok {
 			return false
 		}
+		if err := c.d.at("end of log"); err != nil {
+			yield(Event{}, c.d.wrap(err))
+			return false
+		}
 		ended, err := c.ended()
 		if err != nil {
 			yield(Event{}, c.d.wrap(err))
@@ -138,6 +142,9 @@ func (c *logReader) open() (found bool, err error) {
 		name := eventsName
 		if n > 0 {
 			name = rotatedName(n)
+		}
+		if err := c.d.at("open log"); err != nil {
+			return false, err
 		}
 		fd, st, err := openForReading(r.top, name)
 		if errors.Is(err, fs.ErrNotExist) && n == 0 {

@@ -92,6 +92,36 @@ func TestRotationWithoutLoss(t *testing.T) {
 	}
 }
 
+// TestRotationBetween: what is written and rotated away between a follower's
+// looks is not lost, wherever it falls.
+func TestRotationBetween(t *testing.T) {
+	for _, at := range []string{"end of log", "open log"} {
+		place := filepath.Join(t.TempDir(), "state")
+		writer := openWith(t, place, Options{maxEvents: 300})
+		appendOne := func(name string) {
+			if err := writer.Append(Event{Event: name, Reason: strings.Repeat("x", 100)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		appendOne("one")
+		times := 0
+		reader := openWith(t, place, Options{step: func(name string) error {
+			if name != at {
+				return nil
+			}
+			if times++; times == 1 {
+				for _, name := range []string{"two", "three", "four", "five"} {
+					appendOne(name)
+				}
+			}
+			return nil
+		}})
+		if got := eventNames(t, reader); got != "one two three four five" {
+			t.Errorf("at %s: %s", at, got)
+		}
+	}
+}
+
 // TestSinceSkipsOldFiles: rotated files that ended before are not even opened.
 func TestSinceSkipsOldFiles(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "state")

@@ -11,6 +11,9 @@ import (
 // Update implements Store.
 func (d *Dir) Update(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error) {
 	known, seen := d.warm()
+	if err := d.at("take lock"); err != nil {
+		return Ledger{}, d.wrap(err)
+	}
 	return d.update(ctx, fn, func(h *holder) (Ledger, error) { return d.current(h, known, seen) })
 }
 
