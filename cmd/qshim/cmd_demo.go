@@ -22,18 +22,18 @@ import (
 //	                          <- HTTP - painters alone         (account two)
 //	ledger of the first, counts of both -> picture
 const (
-	demoAgents   = 5
-	demoCalls    = 5                      // calls a task
-	demoAnswer   = 900 * time.Millisecond // how long an answer streams
-	demoThink    = 300 * time.Millisecond // own work between two calls
-	demoAttempts = 3                      // a client's own retries: few, so that a minute shows what ten do in half an hour
+	demoAgents   = 6
+	demoCalls    = 4                      // calls a task
+	demoAnswer   = 600 * time.Millisecond // how long an answer streams
+	demoThink    = 200 * time.Millisecond // own work between two calls
+	demoAttempts = 2                      // a client's own retries: few, so that a minute shows what ten do in half an hour
 	demoLimit    = 55 * time.Second
 	demoRefresh  = 150 * time.Millisecond
 )
 
 // demoBucket is the tier: about one request a second, a small burst, a refusal
 // that costs a request like at the real providers, and a stated wait.
-var demoBucket = fakeprovider.Limits{RPM: 54, Burst: 0.06, RetryAfter: 4, CountRefused: true}
+var demoBucket = fakeprovider.Limits{RPM: 50, Burst: 0.08, RetryAfter: 4, CountRefused: true}
 
 func demoCmd(a *app) *cobra.Command {
 	return &cobra.Command{
