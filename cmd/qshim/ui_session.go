@@ -17,7 +17,7 @@ type voice struct{ p palette }
 
 var _ shim.Voice = voice{}
 
-// PauseRow leaves out words from the end until it fits, keys last: somebody
+// PauseRow uses no symbol whose width terminals disagree on. It leaves out words from the end until it fits, keys last: somebody
 // whose agent stands still wants to know how to go on.
 func (v voice) PauseRow(p shim.Pause, cols int) string {
 	keys := "r run anyway · q quit"
@@ -29,20 +29,20 @@ func (v voice) PauseRow(p shim.Pause, cols int) string {
 	}
 	why, end := reasonWords(p), endWords(p)
 	for _, row := range []string{
-		" ⏸ qshim: suspended · " + why + " · " + end + " · " + keys + " ",
-		" ⏸ suspended · " + shortWhy(p) + " · " + end + " · " + keys + " ",
-		" ⏸ " + end + " · " + keys + " ",
-		" ⏸ " + end + " · r · q ",
+		" qshim: suspended · " + why + " · " + end + " · " + keys + " ",
+		" suspended · " + shortWhy(p) + " · " + end + " · " + keys + " ",
+		" " + end + " · " + keys + " ",
+		" " + end + " · r · q ",
 	} {
 		if displaywidth.String(row) <= cols {
 			return row
 		}
 	}
-	return displaywidth.TruncateString(" ⏸ "+end, cols, "…")
+	return displaywidth.TruncateString(" "+end, cols, "…")
 }
 
 func (v voice) Title(p shim.Pause) string {
-	return fmt.Sprintf("⏸ %s suspended, %s", printable(p.Agent), endWords(p))
+	return fmt.Sprintf("suspended: %s, %s", printable(p.Agent), endWords(p))
 }
 
 func (v voice) Notice(n shim.Notice) string {
