@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -290,20 +289,28 @@ func TestRemovedWhileRunning(t *testing.T) {
 // so who waited for it must not take it for the lock.
 func TestLockRemovedWhileWaiting(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "state")
-	a, b, c := open(t, place), open(t, place), open(t, place)
+	a, c := open(t, place), open(t, place)
+	waiting := make(chan struct{})
+	b := openWith(t, place, Options{step: func(name string) error {
+		if name == "wait for lock" {
+			select {
+			case <-waiting: // the second time it waits for c, as it should
+			default:
+				close(waiting)
+			}
+		}
+		return nil
+	}})
 	bIn, cIn, cOut := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	mustUpdate(t, a, func(l Ledger) (Ledger, []Event) {
-		before := runtime.NumGoroutine()
 		wg.Go(func() {
 			_, err := b.Update(context.Background(), func(l Ledger) (Ledger, []Event) { close(bIn); return step(l) })
 			if err != nil {
 				t.Error(err)
 			}
 		})
-		for runtime.NumGoroutine() < before+2 { // b, and its waiting thread
-			runtime.Gosched()
-		}
+		<-waiting // it has the file open that goes now
 		if err := os.Remove(filepath.Join(place, lockName)); err != nil {
 			t.Error(err)
 		}

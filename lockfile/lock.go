@@ -140,6 +140,10 @@ func (d *Dir) flockOnce(ctx context.Context, r *rooms, wait time.Duration, late 
 		closeFD(fd)
 		return -1, ErrBusy
 	}
+	if err := d.at("wait for lock"); err != nil {
+		closeFD(fd)
+		return -1, err
+	}
 	// The kernel queues blocked flocks in order, which keeps the worst wait of
 	// 200 closed-loop writers near the mean; trying again now and then does not.
 	if d.wait == nil || !d.wait.adopt() {
