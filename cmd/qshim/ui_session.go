@@ -17,8 +17,9 @@ type voice struct{ p palette }
 
 var _ shim.Voice = voice{}
 
-// PauseRow uses no symbol whose width terminals disagree on. It leaves out words from the end until it fits, keys last: somebody
-// whose agent stands still wants to know how to go on.
+// PauseRow leaves out words until it fits, the keys last: somebody whose agent
+// stands still wants to know how to go on. It uses no symbol whose width
+// terminals disagree on.
 func (v voice) PauseRow(p shim.Pause, cols int) string {
 	keys := "r run anyway · q quit"
 	if p.Keys == shim.HintQuit {
