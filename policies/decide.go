@@ -122,6 +122,9 @@ func (v view) claims(r *ruling, s lockfile.Session) {
 			ready = false
 		}
 	}
+	if s.State == lockfile.Waiting && r.Action != Run && s.Reason == "" {
+		r.Claim = true // a launch that begins to wait says so, to status and log
+	}
 	starts := stopped(s) && r.Action == Run
 	r.ready = ready && (any || starts)
 	r.Claim = r.Claim || r.ready
