@@ -47,6 +47,7 @@ type governor struct {
 	activity detect.Activity
 	owed     []change // what the ledger could not be told yet, oldest first
 	over     bool     // the agent has ended: nothing is to be decided any more
+	tidied   time.Time // when dead sessions may be looked after again
 	failed   string   // the failure that was said, so that it is said once
 }
 
@@ -189,6 +190,7 @@ func (g *governor) decide(ctx context.Context) {
 		g.failOpen(ctx, err)
 		return
 	}
+	g.tidy(l)
 	d := g.policy.Decide(l, g.self, g.now())
 	if d.Claim && (d.Action != policies.Suspend || g.hands.Held()) {
 		if d, err = g.step(ctx, nil); err != nil {
@@ -203,6 +205,28 @@ func (g *governor) decide(ctx context.Context) {
 	}
 	g.act(ctx, d)
 }
+
+// tidy looks after sessions whose shim was killed: what they left stopped goes
+// on. Whoever sees it first does it; a second one does no harm.
+func (g *governor) tidy(l lockfile.Ledger) {
+	now := g.now()
+	if now.Before(g.tidied) {
+		return
+	}
+	for _, s := range l.Sessions {
+		if !s.Alive && s.ID != g.self {
+			g.tidied = now.Add(tidyEvery)
+			if _, err := g.store.Recover(ContinueOrphan); err != nil {
+				g.warnOnce(err)
+			}
+			return
+		}
+	}
+}
+
+// tidyEvery spaces the tries to look after a dead session that cannot be
+// cleared at once.
+const tidyEvery = time.Second
 
 // again makes up for what failed: what the ledger is owed is tried with a
 // decision.

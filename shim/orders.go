@@ -289,5 +289,11 @@ func (s *Session) takeAway() {
 }
 
 // ContinueOrphan sends SIGCONT to what a session has recorded as stopped, if
-// it is still the same process. It is for sessions whose shim has died.
-func ContinueOrphan(t lockfile.Stopped) error { return proc.Target(t).Signal(unix.SIGCONT) }
+// it is still the same process. It is for sessions whose shim has died. What is
+// gone needs nothing, and is no error.
+func ContinueOrphan(t lockfile.Stopped) error {
+	if err := proc.Target(t).Signal(unix.SIGCONT); !errors.Is(err, proc.ErrGone) {
+		return err
+	}
+	return nil
+}

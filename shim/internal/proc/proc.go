@@ -27,10 +27,13 @@ type Target struct {
 	Group bool   // the whole process group
 }
 
-// Signal sends sig to t if t is still the process that it was.
+// Signal sends sig to t if t is still the process that it was. A group outlives
+// its leader, and as long as it does its number is given to no new process: a
+// group without a leader is the one that was meant.
 func (t Target) Signal(sig syscall.Signal) error {
 	start, err := StartTime(t.PID)
-	if err != nil || start != t.Start {
+	leaderless := t.Group && err != nil && unix.Kill(t.PID, 0) == unix.ESRCH
+	if !leaderless && (err != nil || start != t.Start) {
 		return fmt.Errorf("process %d: %w", t.PID, ErrGone)
 	}
 	pid := t.PID
