@@ -27,7 +27,6 @@ type screenFace struct {
 	nudged  bool // the session will say Paused once more
 	asked   bool // for the cursor's place, in this pause
 	located bool // the model's rows are the terminal's, in this pause
-	top     int  // rows above are not the agent's: never repaint them
 	whole   bool // the size changed in this pause: rows stand elsewhere now
 	laid    bool // the session has our undo, and the terminal what it undoes
 	row     string
@@ -77,7 +76,7 @@ func (f *screenFace) pausedNow() {
 		f.nudges, f.fresh = 0, true
 	}
 	f.nudged = false
-	f.paused, f.asked, f.located, f.whole, f.laid, f.top = true, false, false, false, false, 0
+	f.paused, f.asked, f.located, f.whole, f.laid = true, false, false, false, false
 	if f.nudges < mostNudges && f.stage.OnTerminal() && f.inMiddle() {
 		f.nudges++
 		f.nudged, f.paused = true, false
@@ -153,7 +152,7 @@ func (f *screenFace) paint() {
 func (f *screenFace) lay(s *screen.Screen, row string, paint, undo []byte) (p, u []byte) {
 	_, rows := s.Size()
 	if f.whole {
-		whole := s.AppendRows(s.AppendOpen(nil), f.top, rows)
+		whole := s.AppendRows(s.AppendOpen(nil), firstRow(s), rows)
 		whole = s.AppendClose(whole)
 		paint, undo = append(paint, whole...), append(undo, whole...)
 	}
@@ -179,25 +178,28 @@ func (f *screenFace) title(paint, undo []byte, agents string) (p, u []byte) {
 	return paint, undo
 }
 
+// firstRow is the first one that may be repainted. On the main screen the model
+// has blank rows where the shell wrote before the agent began.
+func firstRow(s *screen.Screen) (y int) {
+	if s.Alt() {
+		return 0
+	}
+	for _, last := s.Cursor(); y < last && s.Row(y) == ""; {
+		y++
+	}
+	return y
+}
+
 // cursorAt takes the terminal's answer to where the cursor is.
 func (f *screenFace) cursorAt(row int) {
 	if !f.paused || f.located || !f.asked {
 		return
 	}
-	f.locate(row)
+	f.watch.Lock()
+	f.watch.Screen().CursorAt(row)
+	f.watch.Unlock()
 	f.row, f.located = "", true
 	f.paint()
-}
-
-// locate moves the model to where the terminal has its content. Rows that the
-// model knows nothing of come in at the top.
-func (f *screenFace) locate(row int) {
-	f.watch.Lock()
-	defer f.watch.Unlock()
-	s := f.watch.Screen()
-	_, y := s.Cursor()
-	f.top = max(0, row-y)
-	s.CursorAt(row)
 }
 
 // Notify tells a person who is looking elsewhere. That a session was suspended

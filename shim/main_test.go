@@ -19,8 +19,9 @@ import (
 	"qshim/lockfile"
 )
 
-// The test binary plays three parts: the tests, the wrapper under test
-// (__wrap CMD…) and the agent (__agent MODE…).
+// The test binary plays these parts: the tests, the wrapper under test
+// (__wrap CMD…), a whole session under test (__session CMD…), and the agent
+// (__agent MODE…, __draw SCREEN…).
 const (
 	wrapArg  = "__wrap"
 	agentArg = "__agent"
@@ -34,6 +35,11 @@ func TestMain(m *testing.M) {
 			os.Exit(wrapMain(os.Args[2:]))
 		case agentArg:
 			agentMain(os.Args[2:])
+			os.Exit(0)
+		case sessionArg:
+			os.Exit(sessionMain(os.Args[2:]))
+		case drawArg:
+			drawMain(os.Args[2:])
 			os.Exit(0)
 		}
 	}
