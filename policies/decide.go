@@ -36,7 +36,7 @@ func (v view) decide(s lockfile.Session) ruling {
 	}
 	v.act(&r, s, main)
 	v.claims(&r, s)
-	v.waking(&r)
+	v.waking(&r, s)
 	return r
 }
 
@@ -131,7 +131,7 @@ func (v view) claims(r *ruling, s lockfile.Session) {
 }
 
 // waking: the earliest instant at which this decision may change by itself.
-func (v view) waking(r *ruling) {
+func (v view) waking(r *ruling, s lockfile.Session) {
 	held := r.Action != Run
 	wake := time.Time{}
 	at := func(t time.Time) {
@@ -146,6 +146,9 @@ func (v view) waking(r *ruling) {
 		}
 	}
 	at(r.QuietUntil)
+	if r.Action == Wait {
+		at(s.Born.Add(v.p.at(r.Limiter).Launch.MaxWait)) // then it gives up
+	}
 	if held {
 		// Those further back look again a little earlier, not all in one instant.
 		spread := time.Duration(min(r.Place, 64)) * v.p.C.Suspend.Recheck / 256

@@ -117,7 +117,7 @@ func (w *LaunchWait) judge(ctx context.Context, d policies.Decision) (Verdict, b
 			w.print(w.Voice.Note(w.facts(d)))
 		}
 		return Launch, true
-	case d.GiveUp:
+	case d.GiveUp && w.Keys == nil: // who sees the countdown decides by himself
 		w.print(w.Voice.GiveUp(w.facts(d)))
 		return TooLong, true
 	case d.AskFirst:
