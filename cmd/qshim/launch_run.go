@@ -175,9 +175,15 @@ func (l *launch) session(cwd string) lockfile.Session {
 	}
 	return lockfile.Session{
 		PID: os.Getpid(), Agent: l.t.Profile.Name, Cwd: cwd, Limiters: l.limiters(), Family: l.id.Family, Parent: l.parent,
-		Priority: priority, Headless: l.call.Headless, Prompt: l.call.Prompt, Observe: l.set.Observe(),
+		Priority: priority, Headless: l.headless(), Prompt: l.call.Prompt, Observe: l.set.Observe(),
 		State: lockfile.Waiting, Since: now, Born: now,
 	}
+}
+
+// headless: a call that shows no screen, or an agent without a terminal of its
+// own. It is busy from its start to its end.
+func (l *launch) headless() bool {
+	return l.call.Headless || !term.IsTerminal(0) || !term.IsTerminal(1)
 }
 
 func (l *launch) close() {

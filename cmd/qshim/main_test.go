@@ -47,3 +47,9 @@ func linkQshim(dir string, names ...string) error {
 	}
 	return nil
 }
+
+// process is one that was left behind.
+type process struct {
+	pid  int
+	line string
+}

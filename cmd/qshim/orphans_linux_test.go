@@ -36,7 +36,7 @@ func orphans() (out []string) {
 }
 
 // marked lists the processes whose environment holds kv.
-func marked(kv string) (out []string) {
+func marked(kv string) (out []process) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
 	for _, f := range files {
 		b, err := os.ReadFile(f)
@@ -48,7 +48,8 @@ func marked(kv string) (out []string) {
 			continue
 		}
 		line, _ := os.ReadFile(dir + "/cmdline") // gone: then it is not left behind
-		out = append(out, filepath.Base(dir)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		pid, _ := strconv.Atoi(filepath.Base(dir)) // the pattern lets digits through
+		out = append(out, process{pid, strings.ReplaceAll(string(line), "\x00", " ")})
 	}
 	return out
 }

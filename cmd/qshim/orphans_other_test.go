@@ -8,6 +8,6 @@ func adopt() {}
 
 func orphans() []string { return nil }
 
-func marked(string) []string { return nil }
+func marked(string) []process { return nil }
 
 func state(string) byte { return 0 }

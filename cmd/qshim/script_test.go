@@ -31,11 +31,12 @@ import (
 //	code N PROGRAM [ARGS…]        it exits with N
 //	hold LIMITER CLASS [for=30s] [blocked] [measure=M] [scope=S] [source=S] [stated]
 //	                              a sibling was refused just now
-//	event NAME [KEY=VALUE…]       wait until the event log has such a line
+//	event NAME [KEY=VALUE…]       wait until the event log has such a line, behind the last one found so
 //	no-event NAME [KEY=VALUE…]    it has none
 //	prompt NAME… within SECONDS   the last two events named were so close
 //	json PATH REGEXP              a value of the last standard output, as JSON
 //	keys PATH KEY…                an object of the last standard output has exactly these keys, in this order
+//	session AGENT STATE           wait until a session of that agent is in that state
 //	signal SIG AGENT              sent to the session of that agent
 //	frozen FILE, thawed FILE      wait until the process whose pid stands in FILE is stopped, runs
 //	line FILE REGEXP              wait until FILE has such a line
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": scriptCode, "hold": scriptHold, "event": scriptEvent, "no-event": scriptNoEvent, "prompt": scriptPrompt,
-			"json": scriptJSON, "keys": scriptKeys, "signal": scriptSignal, "frozen": scriptFrozen, "thawed": scriptThawed,
+			"json": scriptJSON, "keys": scriptKeys, "session": scriptSession, "signal": scriptSignal, "frozen": scriptFrozen, "thawed": scriptThawed,
 			"line": scriptLine, "open": scriptOpen, "loose": scriptLoose, "unused": scriptUnused, "idle": scriptIdle,
 		},
 	})
@@ -75,12 +76,19 @@ func setupScript(e *testscript.Env) error {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
+	e.Values["seen"] = map[string]int{}
 	e.Setenv("HOME", home)
 	e.Setenv("STATE", filepath.Join(home, ".local/state/qshim"))
 	e.Setenv("TZ", "UTC")
 	e.Setenv("PATH", links+":"+filepath.Join(e.WorkDir, "bin")+":"+os.Getenv("PATH"))
 	e.Defer(func() {
-		if left := marked("WORK=" + e.WorkDir); len(left) > 0 {
+		left := marked("WORK=" + e.WorkDir)
+		for now := left; len(now) > 0; now = marked("WORK=" + e.WorkDir) {
+			for _, p := range now { // a script that failed waits for them
+				_ = unix.Kill(p.pid, unix.SIGKILL) // it may have ended
+			}
+		}
+		if len(left) > 0 {
 			e.T().Fatal("processes left behind: ", left)
 		}
 	})
@@ -102,7 +110,7 @@ func makeExecutable(dir string) error {
 
 // patience is how long a script waits for something that is about to happen; it
 // only matters where something is broken.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // waitFor waits for something that tells nobody: a process's state, a file.
 func waitFor(what string, ok func() bool) error {
@@ -226,8 +234,11 @@ func scriptEvent(ts *testscript.TestScript, neg bool, args []string) {
 	defer store.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	seen := ts.Value("seen").(map[string]int)
+	n := 0
 	for e, err := range store.Events(ctx, time.Time{}, true) {
-		if err == nil && matches(e, args[0], opt) {
+		if n++; err == nil && n > seen[args[0]] && matches(e, args[0], opt) {
+			seen[args[0]] = n
 			return
 		}
 	}
@@ -331,6 +342,24 @@ func scriptKeys(ts *testscript.TestScript, neg bool, args []string) {
 	if strings.Join(got, " ") != strings.Join(args[1:], " ") {
 		ts.Fatalf("keys: %s", strings.Join(got, " "))
 	}
+}
+
+func scriptSession(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: session AGENT STATE")
+	}
+	store := openState(ts)
+	defer store.Close()
+	ts.Check(waitFor("a session of "+args[0]+" that is "+args[1], func() bool {
+		l, err := store.Read()
+		ts.Check(err)
+		for _, s := range l.Sessions {
+			if s.Alive && s.Agent == args[0] && string(s.State) == args[1] && (s.State != lockfile.Waiting || s.Reason != "") {
+				return true
+			}
+		}
+		return false
+	}))
 }
 
 func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {

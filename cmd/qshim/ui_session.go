@@ -88,7 +88,7 @@ func (v voice) GiveUp(p shim.Pause) string {
 		return fmt.Sprintf("qshim: %s is not launched: %s. Waiting does not help; when it is mended: qshim release %s",
 			printable(p.Agent), reasonWords(p), printable(p.Decision.Limiter))
 	}
-	return fmt.Sprintf("qshim: %s is not launched: %s, %s, which is beyond --max-wait", printable(p.Agent), reasonWords(p), endWords(p))
+	return fmt.Sprintf("qshim: %s is not launched: %s, %s, which is beyond --max-wait (to launch it all the same: qshim --now)", printable(p.Agent), reasonWords(p), endWords(p))
 }
 
 func (v voice) Warn(err error) string {

@@ -8,7 +8,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"qshim/detect/finding"
 	"qshim/lockfile"
+	"qshim/policies"
+	"qshim/shim"
 )
 
 // printStatus shows limiters first, since they explain the sessions below.
@@ -69,14 +72,17 @@ func stateWord(s sessionStatus) string {
 	return string(s.State)
 }
 
+// whyWord says a session's reason, "held:rate" in the ledger, in words.
 func whyWord(s sessionStatus, now time.Time) string {
 	if s.Reason == "" {
 		return "-"
 	}
+	code, class, _ := strings.Cut(s.Reason, ":")
+	why := shortWhy(shim.Pause{Decision: policies.Decision{Reason: policies.Reason{Code: policies.Code(code), Class: finding.Class(class)}}})
 	if s.Until != nil && s.Until.After(now) {
-		return printable(s.Reason) + ", " + span(s.Until.Sub(now)) + " left"
+		return printable(why) + ", " + span(s.Until.Sub(now)) + " left"
 	}
-	return printable(s.Reason)
+	return printable(why)
 }
 
 // shortDir keeps the last two elements: worktrees differ at the end.
