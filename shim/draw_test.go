@@ -24,6 +24,9 @@ const modesOn = "\x1b[?1000h\x1b[?1006h\x1b[?1004h\x1b[?2004h\x1b[>1u\x1b[>5u\x1
 // full of colours, wide characters and emoji, the last one included; on the
 // main one lines are added below, as inline agents do.
 func picture(screen string, n, cols, rows int) string {
+	if screen == "claude" {
+		return claude('b', rows)
+	}
 	var b strings.Builder
 	if screen == "main" {
 		if n == 1 {
@@ -58,6 +61,33 @@ var halves = map[byte][2]string{
 	'u': {"\x1b[1;1HHALF\xe5\xae", "\xbdWHOLE"},
 }
 
+// claude is Claude Code 2.1.332's screen [claude 1, 4]: b a turn in progress, r
+// its own retry, f the end of one that failed, d of one that went well.
+func claude(key byte, rows int) string {
+	state, title, input := map[byte]string{
+		'b': "\x1b[38;2;215;119;87m✶ Working… (3s · ↓ 10 tokens)",
+		'r': "\x1b[38;2;255;193;7m✻ 429 This request would exceed your account's… · retrying in 2s · attempt 3/10",
+		'f': "\x1b[38;2;255;193;7m●\x1b[0m API Error: Request rejected (429) · This request would exceed your account's rate limit.",
+		'd': "\x1b[38;2;153;153;153m✻ Worked for 3s · done 3:04 PM",
+	}[key], "✳ Claude Code", "❯\u00a0"
+	switch key {
+	case 'b', 'r':
+		title = "◐ Claude Code"
+	case 'f':
+		input += "\x1b[2mResend your message to try again\x1b[0m"
+	}
+	line := "\x1b[38;2;136;136;136m" + strings.Repeat("─", 90) + "\x1b[0m"
+	var b strings.Builder
+	b.WriteString("\x1b[?1049h\x1b]0;" + title + "\x07\x1b[2J")
+	for y, row := range map[int]string{
+		1: "❯ do the task", 3: "\x1b[38;2;255;255;255m●\x1b[0m I am on it.", 5: state + "\x1b[0m",
+		rows - 3: line, rows - 2: input, rows - 1: line, rows: "  ⏵⏵ auto mode on",
+	} {
+		fmt.Fprintf(&b, "\x1b[%d;1H%s", y, row)
+	}
+	return b.String() + fmt.Sprintf("\x1b[%d;3H", rows-2)
+}
+
 // drawMain obeys its keys: n draws the next picture, a letter of halves draws
 // half of one and the rest after a SIGCONT, q ends. It logs every byte it gets.
 func drawMain(a []string) {
@@ -79,6 +109,10 @@ func drawMain(a []string) {
 			return
 		}
 		_, _ = fmt.Fprintf(log, "%q\n", c)
+		if a[0] == "claude" {
+			_, _ = os.Stdout.WriteString(claude(c, rows))
+			continue
+		}
 		if h, ok := halves[c]; ok {
 			_, _ = os.Stdout.WriteString(h[0])
 			<-cont

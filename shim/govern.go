@@ -45,10 +45,10 @@ type governor struct {
 	loud     time.Time // when the agent last painted much
 	model    string
 	activity detect.Activity
-	owed     []change // what the ledger could not be told yet, oldest first
-	over     bool     // the agent has ended: nothing is to be decided any more
+	owed     []change  // what the ledger could not be told yet, oldest first
+	over     bool      // the agent has ended: nothing is to be decided any more
 	tidied   time.Time // when dead sessions may be looked after again
-	failed   string   // the failure that was said, so that it is said once
+	failed   string    // the failure that was said, so that it is said once
 }
 
 // hands is what a governor can do to its agent.
