@@ -9,6 +9,7 @@ import (
 
 	"qshim/detect/finding"
 	"qshim/lockfile"
+	"qshim/policies"
 )
 
 // statusJSON is what `qshim status --json` prints. Fields are only ever added.
@@ -20,12 +21,12 @@ type statusJSON struct {
 }
 
 type limiterStatus struct {
-	ID      string       `json:"id"`
-	Label   string       `json:"label"`
-	State   string       `json:"state"` // open, held, probing, blocked
-	Holds   []holdStatus `json:"holds"`
-	Running int          `json:"running"`
-	Waiting int          `json:"waiting"`
+	ID      string                `json:"id"`
+	Label   string                `json:"label"`
+	State   policies.LimiterState `json:"state"` // open, held, probing, blocked
+	Holds   []holdStatus          `json:"holds"`
+	Running int                   `json:"running"`
+	Waiting int                   `json:"waiting"`
 }
 
 type holdStatus struct {
@@ -70,7 +71,7 @@ func statusCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st := statusOf(l, a.now())
+			st := statusOf(a.policy, l, a.now())
 			if asJSON {
 				return writeJSON(a.stdout, st)
 			}
@@ -84,10 +85,10 @@ func statusCmd(a *app) *cobra.Command {
 
 // statusOf turns a snapshot into what people and programs are shown: live
 // sessions oldest first, limiters by ID.
-func statusOf(l lockfile.Ledger, now time.Time) statusJSON {
+func statusOf(p policies.Policy, l lockfile.Ledger, now time.Time) statusJSON {
 	st := statusJSON{Schema: 1, Now: now.UTC(), Limiters: []limiterStatus{}, Sessions: []sessionStatus{}}
 	for _, lim := range l.Limiters {
-		st.Limiters = append(st.Limiters, limiterStatusOf(lim, l.Sessions, now))
+		st.Limiters = append(st.Limiters, limiterStatusOf(p, lim, l, now))
 	}
 	sort.Slice(st.Limiters, func(i, j int) bool { return st.Limiters[i].ID < st.Limiters[j].ID })
 	for _, s := range l.Sessions {
@@ -106,14 +107,14 @@ func statusOf(l lockfile.Ledger, now time.Time) statusJSON {
 	return st
 }
 
-func limiterStatusOf(lim lockfile.Limiter, sessions map[string]lockfile.Session, now time.Time) limiterStatus {
-	ls := limiterStatus{ID: lim.ID, Label: lim.Label, State: limiterState(lim, now), Holds: []holdStatus{}}
+func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger, now time.Time) limiterStatus {
+	ls := limiterStatus{ID: lim.ID, Label: lim.Label, State: p.State(l, lim.ID, now), Holds: []holdStatus{}}
 	for _, h := range lim.Holds {
 		ls.Holds = append(ls.Holds, holdStatus{Class: h.Class, Measure: h.Measure, Scope: h.Scope, Until: timePtr(h.Until),
 			UntilSource: h.UntilSource, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By}})
 	}
-	for _, s := range sessions {
-		if !s.Alive || !drawsOn(s, lim.ID) {
+	for _, s := range l.Sessions {
+		if !s.Alive || !policies.DrawsOn(s, lim.ID) {
 			continue
 		}
 		switch s.State {
@@ -124,31 +125,6 @@ func limiterStatusOf(lim lockfile.Limiter, sessions map[string]lockfile.Session,
 		}
 	}
 	return ls
-}
-
-// limiterState names a limiter's state for `status`. A hold whose end has
-// passed is still one: the limiter is open only after a probe got through.
-func limiterState(l lockfile.Limiter, now time.Time) string {
-	state := "open"
-	for _, h := range l.Holds {
-		if h.Blocked {
-			return "blocked"
-		}
-		state = "held"
-	}
-	if l.Probe != nil {
-		return "probing"
-	}
-	return state
-}
-
-func drawsOn(s lockfile.Session, id string) bool {
-	for _, x := range s.Limiters {
-		if x == id {
-			return true
-		}
-	}
-	return false
 }
 
 func timePtr(t time.Time) *time.Time {

@@ -47,7 +47,7 @@ func marked(kv string) (out []process) {
 		if state(dir) == 'Z' {
 			continue
 		}
-		line, _ := os.ReadFile(dir + "/cmdline") // gone: then it is not left behind
+		line, _ := os.ReadFile(dir + "/cmdline")   // gone: then it is not left behind
 		pid, _ := strconv.Atoi(filepath.Base(dir)) // the pattern lets digits through
 		out = append(out, process{pid, strings.ReplaceAll(string(line), "\x00", " ")})
 	}

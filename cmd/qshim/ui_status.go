@@ -41,11 +41,11 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 	if name == "" {
 		name = printable(l.ID)
 	}
-	state := l.State
+	state := string(l.State)
 	switch l.State {
-	case "open":
+	case policies.LimiterOpen:
 		state = p.green(state)
-	case "blocked":
+	case policies.LimiterBlocked:
 		state = p.red(state)
 	default:
 		state = p.yellow(state)
