@@ -55,7 +55,14 @@ type memStore struct {
 	updates        int
 	failRead       error
 	failUpdate     error
+	hint           chan struct{}
 }
+
+func (m *memStore) UpdateOwn(ctx context.Context, fn func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) (lockfile.Ledger, error) {
+	return m.Update(ctx, fn)
+}
+
+func (m *memStore) Watch(context.Context) (<-chan struct{}, error) { return m.hint, nil }
 
 func (m *memStore) Read() (lockfile.Ledger, error) {
 	m.mu.Lock()
@@ -162,7 +169,7 @@ type govBench struct {
 // newGovBench puts a busy session and a busy sibling on one limiter.
 func newGovBench(t *testing.T) *govBench {
 	j := &journal{}
-	b := &govBench{t: t, j: j, store: &memStore{j: j}, hands: &fakeHands{j: j}, face: &fakeFace{j: j}, ctx: t.Context()}
+	b := &govBench{t: t, j: j, store: &memStore{j: j, hint: make(chan struct{}, 1)}, hands: &fakeHands{j: j}, face: &fakeFace{j: j}, ctx: t.Context()}
 	b.store.l = lockfile.Ledger{Limiters: map[string]lockfile.Limiter{}, Sessions: map[string]lockfile.Session{}}
 	for i, id := range []string{me, sibling} {
 		born := time.Now().Add(time.Duration(i-10) * time.Minute)

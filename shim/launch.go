@@ -51,6 +51,7 @@ type LaunchWait struct {
 	failed string
 	shown  bool // a live line is on the terminal
 	said   time.Time
+	asked  string // the question that stands on the terminal
 	noted  bool
 }
 
@@ -72,9 +73,16 @@ func (w *LaunchWait) Await(ctx context.Context) Verdict {
 		if !ok {
 			return w.end(Launch)
 		}
-		if v, done := w.judge(ctx, d); done {
+		if v, done := w.judge(d); done {
 			return w.end(v)
 		}
+		if d.AskFirst {
+			if v, done := w.ask(ctx, d, hint); done {
+				return w.end(v)
+			}
+			continue
+		}
+		w.show(d)
 		if v, done := w.pauseUntil(ctx, d, hint); done {
 			return w.end(v)
 		}
@@ -109,7 +117,7 @@ func (w *LaunchWait) input() policies.Input {
 }
 
 // judge ends the wait where the decision or the user does.
-func (w *LaunchWait) judge(ctx context.Context, d policies.Decision) (Verdict, bool) {
+func (w *LaunchWait) judge(d policies.Decision) (Verdict, bool) {
 	switch {
 	case d.Action == policies.Run:
 		if d.OpenWithNote && !w.noted {
@@ -120,42 +128,50 @@ func (w *LaunchWait) judge(ctx context.Context, d policies.Decision) (Verdict, b
 	case d.GiveUp && w.Keys == nil: // who sees the countdown decides by himself
 		w.print(w.Voice.GiveUp(w.facts(d)))
 		return TooLong, true
-	case d.AskFirst:
-		return w.ask(ctx, d), true
+	case d.AskFirst && w.Keys == nil:
+		w.print(w.Voice.GiveUp(w.facts(d)))
+		return TooLong, true
 	}
-	w.show(d)
 	return Launch, false
 }
 
-// ask is for limits that waiting does not mend. Only a plain y launches.
-func (w *LaunchWait) ask(ctx context.Context, d policies.Decision) Verdict {
-	if w.Keys == nil {
-		w.print(w.Voice.GiveUp(w.facts(d)))
-		return TooLong
-	}
+// ask is for limits that waiting does not mend. Only a plain y launches. It is
+// not done when there is something to decide again.
+func (w *LaunchWait) ask(ctx context.Context, d policies.Decision, hint <-chan struct{}) (v Verdict, done bool) {
 	w.clear()
-	_, _ = io.WriteString(w.Out, w.Voice.Ask(w.facts(d))) // a broken stderr does not change the answer
+	if q := w.Voice.Ask(w.facts(d)); q != w.asked {
+		w.asked = q
+		_, _ = io.WriteString(w.Out, q) // a broken stderr does not change the answer
+	}
 	select {
 	case k := <-w.Keys.Keys():
 		yes := k == 'y' || k == 'Y'
 		_, _ = fmt.Fprintln(w.Out, map[bool]string{true: "y", false: "n"}[yes]) // as above
 		if !yes {
-			return Abandoned
+			return Abandoned, true
 		}
 		w.runAnyway(ctx)
-		return Launch
+		return Launch, true
 	case <-w.Keys.Interrupts():
 		_, _ = fmt.Fprintln(w.Out) // as above
-		return Abandoned
+		return Abandoned, true
+	case <-w.Keys.Resumed():
+		w.asked = "" // the shell wrote below it
+		return Launch, false
+	case <-hint:
+		if ctx.Err() != nil { // closed
+			return Terminated, true
+		}
+		return Launch, false
 	case <-ctx.Done():
-		return Terminated
+		return Terminated, true
 	}
 }
 
 // pauseUntil waits for the next reason to decide again.
 func (w *LaunchWait) pauseUntil(ctx context.Context, d policies.Decision, hint <-chan struct{}) (Verdict, bool) {
 	now := w.Now()
-	next := now.Add(30 * time.Second)
+	next := earliest(now.Add(retry), w.said.Add(eachMinute))
 	if w.Keys != nil {
 		next = now.Add(time.Second - time.Duration(now.Nanosecond())) // the countdown's next second
 	}

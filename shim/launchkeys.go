@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qshim/lockfile"
+	"qshim/shim/internal/proc"
 	"qshim/shim/term"
 )
 
@@ -46,7 +48,9 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 			case <-ctx.Done():
 				return
 			case s := <-sigs:
-				if !k.take(s) {
+				if s == unix.SIGTSTP {
+					w.stopJob(k)
+				} else if !k.take(s) {
 					last.Store(int32(s.(syscall.Signal)))
 					cancel()
 				}
@@ -154,6 +158,35 @@ func (k *keyboard) look() {
 	}
 }
 
+// stopJob is Ctrl-Z: the whole job stops, as the terminal's own would make it.
+// Siblings must not elect a launch that sleeps, nor may it take the ledger's
+// lock into its sleep. Where no shell could continue us nothing happens.
+func (w *LaunchWait) stopJob(k *keyboard) {
+	if proc.Orphaned() {
+		return
+	}
+	w.setUserStopped(true)
+	awake := w.Store.Still()
+	if k.foreground.Swap(false) {
+		_ = k.t.Restore() // hung up meanwhile: nothing to restore
+	}
+	_ = unix.Kill(0, unix.SIGSTOP)
+	awake()
+	w.setUserStopped(false)
+}
+
+func (w *LaunchWait) setUserStopped(on bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
+	defer cancel()
+	_, _ = w.Store.UpdateOwn(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) { // Await says what is wrong with it
+		if s, ok := l.Sessions[w.Self]; ok {
+			s.UserStopped = on
+			l.Sessions[w.Self] = s
+		}
+		return l, nil
+	})
+}
+
 // take handles a signal of the launch wait. False: it ends the wait.
 func (k *keyboard) take(s os.Signal) bool {
 	if k == nil {
@@ -162,11 +195,6 @@ func (k *keyboard) take(s os.Signal) bool {
 	switch s {
 	case unix.SIGINT:
 		poke(k.interrupts)
-	case unix.SIGTSTP:
-		if k.foreground.Swap(false) {
-			_ = k.t.Restore() // hung up meanwhile: nothing to restore
-		}
-		_ = unix.Kill(0, unix.SIGSTOP) // the whole job, as the terminal's own Ctrl-Z would
 	case unix.SIGCONT:
 		k.look()
 	default:
