@@ -201,6 +201,12 @@ func (a *app) root() *cobra.Command {
 		Short: "Run an agent CLI so that siblings on one account wait together",
 		Long:  rootHelp,
 		Args:  cobra.ArbitraryArgs,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault // the agent's own
+			}
+			return a.agentsInPath(), cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("which agent? For example: qshim claude (all commands: qshim --help)")
@@ -290,8 +296,8 @@ func underscored(s string) string { return strings.ReplaceAll(s, "-", "_") }
 func (a *app) run(ctx context.Context, argv []string) int {
 	err := a.dispatch(ctx, argv)
 	if err != nil && err.Error() != "" {
-		for line := range strings.Lines(err.Error()) {
-			say(a.stderr, "%s", strings.TrimSuffix(line, "\n"))
+		for line := range strings.Lines(err.Error()) { // several mistakes in a config file
+			say(a.stderr, "%s", errorWords(errors.New(line)))
 		}
 	}
 	return exitCode(err)

@@ -39,7 +39,8 @@ and which running agents are not governed. Exit code 1 when something is wrong.`
 	return c
 }
 
-// doctor looks and says; it changes nothing unless it may repair.
+// doctor looks and says. Unless it may repair it changes nothing that a launch
+// would not change too: a file that nobody can read is set aside by either.
 type doctor struct {
 	a      *app
 	p      palette
@@ -69,25 +70,36 @@ func (d *doctor) state() *lockfile.Dir {
 		d.wrong("%v", err)
 		return nil
 	}
+	before := d.bad
 	for _, p := range lockfile.Check(dir, lockfile.Options{Now: d.a.now}) {
 		d.problem(p)
 	}
 	store, err := d.a.openStore()
+	if err != nil && d.bad > before {
+		return nil // why is said
+	}
 	if err != nil {
-		d.wrong("state directory %s: %s", dir, printable(err.Error()))
+		d.wrong("%s", errorWords(err))
 		return nil
 	}
-	dead, err := store.Recover(shim.ContinueOrphan)
-	if err != nil {
-		d.wrong("state directory %s: %s", dir, printable(err.Error()))
-	}
-	for _, s := range dead {
-		d.fine("cleaned up after session %s, whose qshim was killed", printable(s.ID))
+	if d.repair {
+		d.recover(store)
 	}
 	if l, err := store.Read(); err == nil {
 		d.fine("state directory %s: %s", store.Path(), ledgerWords(l))
 	}
 	return store
+}
+
+// recover continues what dead sessions left stopped.
+func (d *doctor) recover(store *lockfile.Dir) {
+	dead, err := store.Recover(shim.ContinueOrphan)
+	if err != nil {
+		d.wrong("%s", errorWords(err))
+	}
+	for _, s := range dead {
+		d.fine("cleaned up after session %s, whose qshim was killed", printable(s.ID))
+	}
 }
 
 func (d *doctor) problem(p lockfile.Problem) {

@@ -21,7 +21,7 @@ so that they do not all hit the provider in the same second.
 LIMITER is an ID as 'qshim status' shows it, or a part of it that fits only one.`,
 		ValidArgsFunction: a.completeLimiters,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) == 1) || len(args) > 1 {
+			if all == (len(args) == 1) || len(args) > 1 || len(args) == 1 && args[0] == "" {
 				return usagef("release takes one LIMITER (see: qshim status) or --all")
 			}
 			store, err := a.openStore()

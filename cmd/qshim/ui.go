@@ -141,6 +141,19 @@ func printable(s string) string {
 	}, s)
 }
 
+// errorWords prints an error in one line that names the state directory once.
+func errorWords(err error) string {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	for i, text := range lines {
+		head, rest, _ := strings.Cut(text, ": ")
+		if path := strings.TrimPrefix(head, "state directory "); path != head && strings.HasPrefix(rest, path+": ") {
+			text = head + strings.TrimPrefix(rest, path)
+		}
+		lines[i] = printable(text)
+	}
+	return strings.Join(lines, "; ")
+}
+
 // name is how a limiter is shown: its label, and its ID where it has none.
 func limiterName(l lockfile.Limiter) string {
 	if l.Label != "" {

@@ -36,7 +36,7 @@ func ledgerWords(l lockfile.Ledger) string {
 func problemWords(p lockfile.Problem) (words string, harmless bool) {
 	detail := ""
 	if p.Err != nil {
-		detail = ": " + printable(p.Err.Error())
+		detail = ": " + strings.TrimPrefix(printable(p.Err.Error()), "not readable: ")
 	}
 	path := printable(p.Path)
 	switch p.Kind {
@@ -63,7 +63,7 @@ func problemWords(p lockfile.Problem) (words string, harmless bool) {
 	case lockfile.AsideFile:
 		return path + " was set aside as unreadable; look at it and remove it", true
 	case lockfile.DeadSession:
-		return path + " is of a session that was killed", true
+		return path + " is of a session that was killed (the next launch, or qshim doctor --repair, cleans up)", true
 	case lockfile.Leftover:
 		return path + " was left by a killed writer", false
 	case lockfile.CrashReport:
@@ -78,7 +78,7 @@ func problemWords(p lockfile.Problem) (words string, harmless bool) {
 func sayNotice(w interface{ Write([]byte) (int, error) }, n lockfile.Notice) {
 	why := ""
 	if n.Err != nil {
-		why = " (" + printable(n.Err.Error()) + ")"
+		why = " (" + strings.TrimPrefix(printable(n.Err.Error()), "not readable: ") + ")"
 	}
 	switch n.Kind {
 	case lockfile.SetAside:

@@ -92,12 +92,12 @@ func (v voice) GiveUp(p shim.Pause) string {
 }
 
 func (v voice) Warn(err error) string {
-	return fmt.Sprintf("qshim: going on without coordination: %s (qshim doctor explains)", printable(err.Error()))
+	return fmt.Sprintf("qshim: going on without coordination: %s (qshim doctor explains)", errorWords(err))
 }
 
 // steppedAside is the line of a launch that qshim cannot govern.
 func (v voice) steppedAside(err error) string {
-	return fmt.Sprintf("running without coordination: %s (qshim doctor explains)", printable(err.Error()))
+	return fmt.Sprintf("running without coordination: %s (qshim doctor explains)", errorWords(err))
 }
 
 // unadjusted is the line of a second start.
