@@ -122,7 +122,7 @@ func (v view) claims(r *ruling, s lockfile.Session) {
 			ready = false
 		}
 	}
-	if s.State == lockfile.Waiting && r.Action != Run && s.Reason == "" {
+	if s.State == lockfile.Waiting && r.Action != Run && s.Reason == "" && r.Reason.Code != Launching {
 		r.Claim = true // a launch that begins to wait says so, to status and log
 	}
 	starts := stopped(s) && r.Action == Run
