@@ -230,7 +230,7 @@ func takeGlyph(d *rowDef, row string) string {
 		return row
 	}
 	if g := re.SubexpIndex("text"); g > 0 && loc[2*g] >= 0 {
-		return row[loc[2*g]:]
+		return row[loc[2*g]:loc[2*g+1]]
 	}
 	return row[loc[1]:]
 }

@@ -17,7 +17,9 @@ type candidate struct {
 	f        finding.Finding
 	past     bool   // something by another speaker stands below: it is over
 	finished bool   // the line that ends any turn stands below
-	key      string // rule and text without blanks: the same however it is wrapped
+	text     string // without blanks: the same however it is wrapped
+	key      string // rule and text, or which try it is
+	try      bool   // the key says which try it is
 }
 
 // candidates applies the rules to the agent's own blocks. lenient lets a box
@@ -85,7 +87,11 @@ func (p *Profile) take(b *block, m Mode, lenient bool, now time.Time, zone *time
 			return candidate{}, false
 		}
 		f.Rows = escapeRows(b.rows)
-		return candidate{rule: r, block: b, f: f, key: r.name + "|" + squeeze(b.text)}, true
+		if m == logText {
+			f.Rows = escapeRows(said(b.text))
+		}
+		text = squeeze(b.text)
+		return candidate{rule: r, block: b, f: f, text: text, key: r.name + "|" + text}, true
 	}
 	return candidate{}, false
 }
@@ -152,8 +158,10 @@ func (r *rule) read(b *block, text string, now time.Time, zone *time.Location) (
 	if !ok {
 		return f, false
 	}
-	f.Attempt, _ = strconv.Atoi(group("attempt")) // absent: 0, not shown
-	f.MaxAttempts, _ = strconv.Atoi(group("max"))
+	if f.Class == finding.Retrying {
+		f.Attempt, _ = strconv.Atoi(group("attempt")) // absent: 0, not shown
+		f.MaxAttempts, _ = strconv.Atoi(group("max"))
+	}
 	if s := group("model"); s != "" {
 		f.Model, f.Scope = strings.ToLower(strings.TrimRight(s, ".")), finding.Model
 	}

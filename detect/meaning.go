@@ -140,6 +140,9 @@ func (r *reading) finding() (f finding.Finding, ok bool) {
 		if known && m.class.IsLimit() {
 			f.Cause = m.class
 		}
+		if m.class == finding.Credit || m.class == finding.Spend {
+			f.Class, f.Cause = m.class, "" // no further try will heal it
+		}
 	case r.class == "":
 		f.Class = r.otherwise
 		if known {
@@ -205,7 +208,7 @@ func (r *reading) times(f *finding.Finding, lies bool) {
 		f.Window = within
 	}
 	t, ok := when.Parse(text, r.now, r.zone, within)
-	if ok && t.HasAfter {
+	if ok && t.HasAfter && !(lies && r.class == finding.Retrying) {
 		f.RetryAfter = t.After
 	}
 	if r.delay > 0 {

@@ -15,6 +15,7 @@ type pending struct {
 	rule     *rule
 	f        finding.Finding
 	key      string
+	text     string
 	prev     string
 	colour   colour
 	first    time.Time // when the row was first seen: times are read against it
@@ -260,6 +261,7 @@ func placeholder(text string) bool {
 type desk struct {
 	wait  []*pending
 	fresh map[string]bool // own rows standing at the last look, already dealt with
+	own   bool            // only the agent writes here, whole records: no second sign, no settling
 }
 
 // weigh decides which candidates are new and agreed upon.
@@ -276,11 +278,11 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 		c := &cs[i]
 		switch {
 		case c.past, c.f.Class == finding.Warning && limit:
-		case w.history():
+		case w.history() && !d.own:
 			standing[c.key] = true // painted before anything was asked
 		case d.fresh[c.key]:
 			standing[c.key] = true
-			if w.improves(c.f) { // a row beside it has brought the reset
+			if !c.try && w.improves(c.f) { // a row beside it has brought the reset
 				c.f.Confidence = finding.Weak
 				w.report(c.f, "", false)
 			}
@@ -304,16 +306,16 @@ func (w *Watcher) history() bool {
 // pend notes a candidate, or its new text.
 func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
 	for _, p := range d.wait {
-		if p.rule != c.rule || p.turn != w.turn {
+		if p.rule != c.rule || p.turn != w.turn || c.try && p.key != c.key {
 			continue
 		}
 		p.seen = true
-		if p.key == c.key && c.f.ResetSource.Rank() > p.f.ResetSource.Rank() {
+		if p.text == c.text && c.f.ResetSource.Rank() > p.f.ResetSource.Rank() {
 			p.f.Reset, p.f.ResetSource, p.f.Precision = c.f.Reset, c.f.ResetSource, c.f.Precision
 		}
-		if p.key != c.key {
+		if p.text != c.text {
 			at := p.f.At
-			p.key, p.still, p.f = c.key, now, c.f
+			p.key, p.text, p.still, p.f = c.key, c.text, now, c.f
 			if c.f.Class != finding.Retrying {
 				p.f.At = at
 			}
@@ -322,7 +324,7 @@ func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
 		return
 	}
 	d.wait = append(d.wait, &pending{
-		rule: c.rule, f: c.f, key: c.key, prev: c.block.prev, colour: c.block.colour, kind: c.block.kind(), finished: c.finished,
+		rule: c.rule, f: c.f, key: c.key, text: c.text, prev: c.block.prev, colour: c.block.colour, kind: c.block.kind(), finished: c.finished,
 		first: now, still: now, turn: w.turn, seen: true,
 	})
 }
@@ -340,12 +342,16 @@ func (w *Watcher) settleAll(now time.Time, d *desk) {
 
 // resolve reports one pending row if it can; true when it is dealt with.
 func (w *Watcher) resolve(now time.Time, d *desk, p *pending) bool {
-	if now.Sub(p.still) < settle && now.Sub(p.first) < settleMost && !w.exited {
+	if !d.own && now.Sub(p.still) < settle && now.Sub(p.first) < settleMost && !w.exited {
 		return false
 	}
-	switch w.judge(p, now) {
+	says := agrees
+	if !d.own {
+		says = w.judge(p, now)
+	}
+	switch says {
 	case agrees:
-		p.f.Confidence = w.confidence(p)
+		p.f.Confidence = w.confidence(d, p)
 		w.report(p.f, p.warnKey(), p.rule.each)
 		d.fresh[p.key] = true
 		return true
@@ -379,8 +385,10 @@ func (p *pending) warnKey() string {
 
 // confidence of an agreed row: OSC 7501 is structured, everything else on a
 // screen is at most strong, and nothing is where bytes were lost.
-func (w *Watcher) confidence(p *pending) finding.Confidence {
+func (w *Watcher) confidence(d *desk, p *pending) finding.Confidence {
 	switch {
+	case d.own:
+		return finding.Strong
 	case !w.s.Trusted():
 		return finding.Weak
 	case p.rule.needs == "osc-error" && !w.sig.errorAt.IsZero():

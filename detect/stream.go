@@ -3,6 +3,7 @@ package detect
 import (
 	"bytes"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type pipe struct {
 	part   []byte // the line that has not ended yet
 	skip   bool   // it is longer than maxLine
 	window []line
+	gone   uint64 // lines that have left the window
 	blocks []block
 	pretty []byte // a JSON object over several lines
 	depth  bool
@@ -142,8 +144,14 @@ func (p *pipe) push(prof *Profile, text string, m Mode) {
 	}
 	l := prof.classify(text, m, false)
 	p.hot = p.hot || l.hot || len(p.desk.wait) > 0
+	if p.desk.own && l.start != 0 {
+		// The head of a record: what stands above has been read.
+		p.gone += uint64(len(p.window))
+		p.window = p.window[:0]
+	}
 	p.window = append(p.window, l)
 	if n := len(p.window); n > 2*maxWindow {
+		p.gone += uint64(n - maxWindow)
 		p.window = append(p.window[:0], p.window[n-maxWindow:]...)
 	}
 }
@@ -156,6 +164,13 @@ func (w *Watcher) readPipe(now time.Time, p *pipe, m Mode) {
 	p.hot = false
 	p.blocks = w.p.blocks(p.window, p.blocks)
 	cs := w.p.candidates(p.blocks, p.window, m, w.o.Lenient, now, w.o.Zone)
+	for i := range cs {
+		// A retry's counter begins anew after its last try, and a log says
+		// everything once: the same words are another try.
+		if c := &cs[i]; c.rule.each || p.desk.own {
+			c.try, c.key = true, c.rule.name+"#"+strconv.FormatUint(p.gone+uint64(c.block.from), 10)
+		}
+	}
 	w.weigh(now, &p.desk, cs)
 }
 

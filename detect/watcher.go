@@ -147,6 +147,7 @@ func (p *Profile) Watch(o Options) *Watcher {
 		o.Rows = 24
 	}
 	w := &Watcher{p: p, o: o, s: screen.New(o.Cols, o.Rows)}
+	w.pipes[logPipe].desk.own = true
 	if o.Mode == Headless {
 		w.turn = 1
 		w.sig.activity = Busy
@@ -313,6 +314,9 @@ const pastTurn = -1
 // reports nothing.
 func (w *Watcher) report(f finding.Finding, key string, each bool) {
 	w.refine(&f)
+	if !w.o.Lenient && f.Reset.IsZero() && lasting(f.Class) {
+		f.RetryAfter = 0 // a delay that does not end the block: see lies in providers.toml
+	}
 	for i := range w.events {
 		e := &w.events[i]
 		if e.turn != w.turn || !sameEvent(e.class, f.Class) {
@@ -364,6 +368,11 @@ func (w *Watcher) warnedBefore(key string) bool {
 		}
 	}
 	return false
+}
+
+// lasting reports whether a limit of the class outlives any client's retries.
+func lasting(c finding.Class) bool {
+	return c == finding.Window || c == finding.Daily || c == finding.Credit || c == finding.Spend
 }
 
 func sameEvent(a, b finding.Class) bool {
