@@ -69,14 +69,25 @@ func sessionMain(argv []string) int {
 	}
 	fault := os.Getenv(faultEnv)
 	now := time.Now()
-	lease, err := store.Lease(lockfile.Session{
+	s := lockfile.Session{
 		PID: os.Getpid(), Agent: profile, Limiters: []string{testLimiter}, Priority: lockfile.Interactive,
 		State: lockfile.Running, Since: now, Born: now, TurnBegan: now, Observe: fault == "observe",
-	})
+	}
+	if fault == "launch" {
+		s.State, s.Prompt = lockfile.Waiting, true
+	}
+	lease, err := store.Lease(s)
 	if err != nil {
 		return fail(err)
 	}
 	defer lease.Close()
+	if fault == "launch" {
+		w := LaunchWait{Store: store, Policy: config.Defaults().Policy, Self: lease.ID(), Label: func(id string) string { return id },
+			Voice: testVoice{}, Out: os.Stderr, Now: time.Now, Rand: func() float64 { return 0.5 }}
+		if v, sig := w.OnTerminal(context.Background()); v != Launch {
+			return map[Verdict]int{Abandoned: 130, TooLong: 75, Terminated: 128 + int(sig)}[v]
+		}
+	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return fail(err)
@@ -120,6 +131,7 @@ func (s panicStore) Read() (lockfile.Ledger, error) {
 type pauseDesk struct {
 	*desk
 	store  *lockfile.Dir
+	state  string // its directory
 	screen string
 	cols   int
 	rows   int
@@ -149,7 +161,7 @@ func newState(t *testing.T) (dir string, store *lockfile.Dir) {
 func newPauseDesk(t *testing.T, scr string, cols, rows int, env ...string) *pauseDesk {
 	t.Helper()
 	dir, store := newState(t)
-	p := &pauseDesk{store: store, screen: scr, cols: cols, rows: rows, first: shellLines, log: filepath.Join(t.TempDir(), "log")}
+	p := &pauseDesk{store: store, state: dir, screen: scr, cols: cols, rows: rows, first: shellLines, log: filepath.Join(t.TempDir(), "log")}
 	p.desk = newDesk(t, deskOpt{cols: cols, rows: rows, env: append(env, stateEnv+"="+dir)}, p.command(t)...)
 	p.shows("the first picture", p.want(1))
 	return p
