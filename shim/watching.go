@@ -79,11 +79,11 @@ func (r *runner) beforeStop(what []lockfile.Stopped) error {
 
 // loop is the session's one watching goroutine.
 func (r *runner) loop(ctx context.Context) {
-	r.introduce(ctx)
-	hint, err := r.c.Store.Watch(ctx)
+	hint, err := r.c.Store.Watch(ctx) // before the first look: what comes in between is not missed
 	if err != nil {
 		r.gov.warnOnce(err)
 	}
+	r.introduce(ctx)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
