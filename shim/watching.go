@@ -179,9 +179,9 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 	case Paused:
 		r.face.pausedNow()
 	case Resumed:
-		r.face.over()
+		r.goesOn()
 	case RanAnyway:
-		r.face.over()
+		r.goesOn()
 		r.gov.runAnyway(ctx)
 	case UserStop:
 		r.backFromUser(ctx, it.Held)
@@ -388,12 +388,19 @@ func (r *runner) farewell(code int) []byte {
 	return r.watch.modes().Off()
 }
 
+// goesOn: the agent was continued. What it answers now is news.
+func (r *runner) goesOn() {
+	r.face.over()
+	r.locked(func(w *detect.Watcher) (none detect.Report) { w.NewTry(); return })
+}
+
 // backFromUser: the user had suspended the session and is back.
 func (r *runner) backFromUser(ctx context.Context, held bool) {
-	r.face.over()
 	if held {
+		r.face.over()
 		r.face.pausedNow()
 	} else {
+		r.goesOn()
 		r.gov.pause = nil
 	}
 	r.gov.decide(ctx)
