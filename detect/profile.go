@@ -49,10 +49,23 @@ func (m Mode) fits(n Mode) bool {
 // its rows.
 type activity struct {
 	titleBusy, titleIdle *pattern
-	busyRow              *pattern
 	hint                 *pattern
 	osc                  bool
+	startsBusy           bool
 }
+
+// tells reports whether the agent shows the beginning of a turn.
+func (p *Profile) tells() bool {
+	for _, d := range p.rows {
+		if d.name == busyRow {
+			return true
+		}
+	}
+	return p.act.osc || p.act.titleBusy != nil
+}
+
+// busyRow is the kind of a row that only stands while the agent works.
+const busyRow = "busy"
 
 // speaker is who draws a row.
 type speaker int
@@ -121,9 +134,13 @@ type detectTable struct {
 type activityTable struct {
 	TitleBusy string `toml:"title_busy"` // window title while a turn is in progress
 	TitleIdle string `toml:"title_idle"` // window title while the agent waits
-	BusyRow   string `toml:"busy_row"`   // a row that is only there while it works
 	Hint      string `toml:"hint"`       // the composer's placeholder after a failed turn
 	OSC7501   bool   `toml:"osc7501"`    // the agent sends OSC 7501 states
+
+	// StartsBusy: title and OSC 7501 say busy while the agent starts, although
+	// nothing was asked. They count from the user's first Enter on, or at once
+	// where the launch carries a prompt.
+	StartsBusy bool `toml:"starts_busy"`
 }
 
 // rowTable is one [[detect.row]]: how one kind of block is drawn. The first
@@ -235,9 +252,8 @@ func (c *compiler) compile(t *detectTable) {
 	c.p.act = activity{
 		titleBusy: c.re("title_busy", t.Activity.TitleBusy),
 		titleIdle: c.re("title_idle", t.Activity.TitleIdle),
-		busyRow:   c.re("busy_row", t.Activity.BusyRow),
 		hint:      c.re("hint", t.Activity.Hint),
-		osc:       t.Activity.OSC7501,
+		osc:       t.Activity.OSC7501, startsBusy: t.Activity.StartsBusy,
 	}
 	if len(t.Row) > 60 {
 		c.fail("row", "more than 60 [[detect.row]] tables: merge some")

@@ -205,7 +205,7 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 			s.footer = true
 		case "prompt":
 			answer = false
-		case "busy":
+		case busyRow:
 			if !s.titlesOrOSC() && s.activity != Busy {
 				w.setActivity(now, Busy)
 			}
@@ -297,7 +297,7 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 // history reports whether what is on the screen was there before this session
 // asked anything: a resumed session paints its old banners.
 func (w *Watcher) history() bool {
-	if w.turn > 0 {
+	if w.turn > 0 || w.o.Prompt && !w.p.tells() {
 		return false
 	}
 	return !w.o.Lenient || w.sig.keys || w.sig.titlesOrOSC()

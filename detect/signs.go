@@ -16,6 +16,7 @@ type signs struct {
 	began    time.Time // last idle -> busy edge
 	enter    time.Time // last Enter of the user's
 	keys     bool      // the user's keys are known
+	early    bool      // the agent calls itself busy although nothing was asked
 
 	osc     string    // last OSC 7501 state, "" never seen
 	errorAt time.Time // last state "error"
@@ -49,11 +50,28 @@ func (w *Watcher) title(now time.Time, t string) {
 	switch {
 	case a.titleBusy != nil && a.titleBusy.MatchString(t):
 		w.sig.titles = true
-		w.setActivity(now, Busy)
+		w.looksBusy(now)
 	case a.titleIdle != nil && a.titleIdle.MatchString(t):
-		w.sig.titles = true
+		w.sig.titles, w.sig.early = true, false
 		w.setActivity(now, Idle)
 	}
+}
+
+// looksBusy takes the agent's own word that it works, unless nobody has asked
+// it anything yet: Codex says so for as long as it starts, up to a minute on a
+// loaded machine (measured 0.171.0).
+func (w *Watcher) looksBusy(now time.Time) {
+	if w.p.act.startsBusy && w.unasked() {
+		w.sig.early = true
+		return
+	}
+	w.setActivity(now, Busy)
+}
+
+// unasked reports whether no turn can have begun: no prompt came with the
+// launch and the user has not pressed Enter. Without keys nobody knows.
+func (w *Watcher) unasked() bool {
+	return w.turn == 0 && !w.o.Prompt && w.sig.enter.IsZero() && (!w.o.Lenient || w.sig.keys)
 }
 
 // oscState takes "state=working:app=codex".
@@ -73,9 +91,13 @@ func (w *Watcher) oscState(now time.Time, text string) {
 		w.sig.errorAt = now
 	}
 	if state == "working" {
-		w.setActivity(now, Busy)
+		w.looksBusy(now)
 		return
 	}
+	if w.sig.early && state != "idle" {
+		w.setActivity(now, Busy) // starting ends idle: it was a turn after all
+	}
+	w.sig.early = false
 	if state == "done" && was == "working" {
 		w.rep.Success = true
 	}

@@ -70,6 +70,7 @@ type Options struct {
 	Started    time.Time      // when the agent was started
 	Lenient    bool           // explain: what the input cannot hold counts as agreeing
 	HasLog     bool           // the agent's log is tailed too, so its silence means something
+	Prompt     bool           // the launch carries a prompt: a turn begins without the user's Enter
 }
 
 // Report is what one step brought.
@@ -194,9 +195,13 @@ func (w *Watcher) Key(now time.Time, enter bool) {
 		return
 	}
 	w.sig.enter = now
-	if w.sig.activity == Unknown {
+	switch {
+	case w.sig.early && !w.sig.dialog:
+		w.setActivity(now, Busy) // asked before the start was over
+	case w.sig.activity == Unknown:
 		w.beginTurn(now)
 	}
+	w.sig.early = false
 }
 
 // Busy takes what the agent's own status file says.

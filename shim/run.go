@@ -23,6 +23,7 @@ type Config struct {
 	Title    string // the agent's name for people
 	Rules    *detect.Profile
 	Headless bool
+	Prompt   bool           // the launch carries a prompt
 	Zone     *time.Location // the machine's
 	Log      *agentlog.Spec // nil: the agent has no log that is known
 	DebugLog *lockfile.Log  // the debug log that it was asked for; nil: none

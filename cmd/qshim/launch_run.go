@@ -274,7 +274,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error)
 			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), depth(l.a.getenv), set),
 			Streams: rules.HasStreams(),
 		},
-		Title: l.t.Profile.Title, Rules: rules, Headless: l.call.Headless, Zone: time.Local,
+		Title: l.t.Profile.Title, Rules: rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
 		Log: l.logSpec(set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
