@@ -27,7 +27,7 @@ type herd struct {
 func newHerd(t *testing.T, n int) *herd {
 	t.Helper()
 	h := &herd{t: t}
-	h.dir, h.store = newState(t)
+	h.dir, h.store = newDirStore(t)
 	for i := range n {
 		d := newDesk(t, deskOpt{env: []string{stateEnv + "=" + h.dir, agentEnv + "=claude"}}, self(t), sessionArg,
 			self(t), drawArg, "claude", "100", "30", filepath.Join(t.TempDir(), "log"+strconv.Itoa(i)))

@@ -145,22 +145,11 @@ type sizeAt struct{ at, cols, rows int }
 // shellLines is what a shell left on the terminal before the session began.
 const shellLines = "$ ls\r\none two three\r\n$ agent\r\n"
 
-func newState(t *testing.T) (dir string, store *lockfile.Dir) {
-	t.Helper()
-	dir = filepath.Join(t.TempDir(), "state")
-	store, err := lockfile.Open(dir, lockfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return dir, store
-}
-
 // newPauseDesk starts a session that has drawn its first picture. shell: it is
 // run from an interactive bash, whose output then stands before it.
 func newPauseDesk(t *testing.T, scr string, cols, rows int, env ...string) *pauseDesk {
 	t.Helper()
-	dir, store := newState(t)
+	dir, store := newDirStore(t)
 	p := &pauseDesk{store: store, state: dir, screen: scr, cols: cols, rows: rows, first: shellLines, log: filepath.Join(t.TempDir(), "log")}
 	p.desk = newDesk(t, deskOpt{cols: cols, rows: rows, env: append(env, stateEnv+"="+dir)}, p.command(t)...)
 	p.shows("the first picture", p.want(1))
@@ -572,7 +561,7 @@ func TestOutsideContinueOfASession(t *testing.T) {
 func TestShellDuringAPause(t *testing.T) {
 	for _, scr := range []string{"alt", "main"} {
 		t.Run(scr, func(t *testing.T) {
-			dir, store := newState(t)
+			dir, store := newDirStore(t)
 			p := &pauseDesk{store: store, screen: scr, cols: 80, rows: 12, log: filepath.Join(t.TempDir(), "log")}
 			p.desk = newDesk(t, deskOpt{cols: p.cols, rows: p.rows, env: []string{stateEnv + "=" + dir, "PS1=" + prompt, "TERM=dumb", "HISTFILE=/dev/null"}},
 				"/bin/bash", "--norc", "--noprofile", "-i")
@@ -655,6 +644,10 @@ func TestPanicLeavesTheAgentAlone(t *testing.T) {
 	eventually(t, "the ledger says that it is governed no more", func() bool {
 		s := p.session()
 		return s.Observe && s.Stopped == nil && s.State == lockfile.Running
+	})
+	eventually(t, "a crash report", func() bool {
+		b, _ := os.ReadFile(filepath.Join(p.state, "crash"))
+		return bytes.Contains(b, []byte("a bug of ours")) && bytes.Contains(b, []byte("panicStore"))
 	})
 	p.shows("the picture", p.want(1))
 	p.send("n")

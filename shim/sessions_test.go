@@ -20,7 +20,7 @@ import (
 
 // An agent that dies within milliseconds: its code, and nothing in the ledger.
 func TestSessionsThatDieAtOnce(t *testing.T) {
-	dir, store := newState(t)
+	dir, store := newDirStore(t)
 	for i := range 10 {
 		d := newDesk(t, deskOpt{env: []string{stateEnv + "=" + dir}}, self(t), sessionArg, self(t), agentArg, "exit", "3")
 		if c := d.code(); c != 3 {
@@ -36,7 +36,7 @@ func TestSessionsThatDieAtOnce(t *testing.T) {
 
 // Without a terminal: the agent's processes are stopped on the record and go on.
 func TestSessionOnPipes(t *testing.T) {
-	dir, store := newState(t)
+	dir, store := newDirStore(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func recorded(t *testing.T, store lockfile.Store) (n int) {
 // kill -9 of a shim without a terminal leaves nothing stopped either: the next
 // qshim continues what the record names.
 func TestKilledShimOnPipes(t *testing.T) {
-	dir, store := newState(t)
+	dir, store := newDirStore(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestLaunchWaitIsAJob(t *testing.T) {
 
 func launchDesk(t *testing.T, shell bool) *pauseDesk {
 	t.Helper()
-	dir, store := newState(t)
+	dir, store := newDirStore(t)
 	p := &pauseDesk{store: store}
 	holdLimiter(t, store, 5*time.Minute)
 	argv := append([]string{self(t), sessionArg}, agent(t, "cat")...)
@@ -209,7 +209,7 @@ func TestPauseInTmux(t *testing.T) {
 	}
 	for _, scr := range []string{"alt", "main"} {
 		t.Run(scr, func(t *testing.T) {
-			dir, store := newState(t)
+			dir, store := newDirStore(t)
 			sock := filepath.Join(filepath.Dir(newCtlServer(t).path), "tmux")
 			tmux := func(a ...string) string {
 				cmd := exec.Command(path, append([]string{"-S", sock, "-f", "/dev/null"}, a...)...)
