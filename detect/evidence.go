@@ -21,6 +21,27 @@ func said(text string) []string {
 	return []string{text}
 }
 
+// code is a field that holds an error code: a scalar, or an object named after
+// the error (Codex's codex_error_info, measured 0.171.0).
+func (d doc) code(path string) string {
+	v, ok := d.at(path)
+	if !ok {
+		return ""
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for k := range x {
+			if len(x) == 1 {
+				return k
+			}
+		}
+		return ""
+	case []any:
+		return ""
+	}
+	return scalar(v)
+}
+
 // says is a record's message, of the first path that holds one, as rows, with
 // its code; nil if it has none.
 func (d doc) says(paths []string, code string) []string {
@@ -29,7 +50,7 @@ func (d doc) says(paths []string, code string) []string {
 		if msg == "" {
 			continue
 		}
-		if c := d.str(code); c != "" && !strings.Contains(msg, c) {
+		if c := d.code(code); c != "" && !strings.Contains(msg, c) {
 			msg += " (" + c + ")"
 		}
 		return strings.Split(msg, "\n")

@@ -244,7 +244,7 @@ func (r *jsonRule) message(d doc) string {
 // none of a limit's.
 func (r *jsonRule) read(d doc, now time.Time, zone *time.Location) (finding.Finding, bool) {
 	msg := r.message(d)
-	code := d.str(r.code)
+	code := d.code(r.code)
 	if r.class == "" && r.otherwise == "" && msg == "" {
 		return finding.Finding{}, false
 	}

@@ -135,3 +135,40 @@ func TestDelayThatLies(t *testing.T) {
 		t.Errorf("%+v", l.all)
 	}
 }
+
+// TestRecordEvidence: people read what the record says, not its JSON.
+func TestRecordEvidence(t *testing.T) {
+	for _, c := range []struct{ agent, from, record, row, code string }{
+		{"claude", "log", `{"type":"assistant","isApiErrorMessage":true,"error":"rate_limit","apiErrorStatus":429,"message":{"model":"<synthetic>","content":[{"type":"text","text":"You've hit your 5-hour limit · resets 6:54pm (UTC)"}]}}`,
+			"You've hit your 5-hour limit · resets 6:54pm (UTC) (429)", "429"},
+		{"claude", "stdout", `{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"API Error: Request rejected (429) · Too Many Requests"}`,
+			"API Error: Request rejected (429) · Too Many Requests", "429"},
+		{"claude", "stdout", `{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"retry_delay_ms":2289,"error_status":429,"error":"rate_limit"}`,
+			"rate_limit (429)", "429"},
+		{"claude", "stdout", `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795978800,"rateLimitType":"five_hour"}}`,
+			`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795978800,"rateLimitType":"five_hour"}}`, ""},
+		{"codex", "log", `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You’ve hit your usage limit. Try again at 5:40 PM.","codex_error_info":"usage_limit_exceeded"}}}`,
+			"You’ve hit your usage limit. Try again at 5:40 PM. (usage_limit_exceeded)", "usage_limit_exceeded"},
+		{"codex", "log", `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests","codex_error_info":{"response_too_many_failed_attempts":{"http_status_code":429}}}}}`,
+			"exceeded retry limit, last status: 429 Too Many Requests (response_too_many_failed_attempts)", "response_too_many_failed_attempts"},
+		{"gemini", "log", `{"id":"1","type":"error","content":"[API Error: You have exhausted your daily quota on this model.]\nPlease wait and \u001b[2Jtry again later."}`,
+			"[API Error: You have exhausted your daily quota on this model.]\nPlease wait and \\x1b[2Jtry again later.", ""},
+		{"generic", "stdout", `{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","code":["a"]}}`,
+			"The usage limit has been reached", ""},
+	} {
+		l := watch(t, c.agent, detect.Options{Mode: detect.Headless})
+		if c.from == "log" {
+			l.take(l.w.Log(l.now, []byte(c.record)))
+		} else {
+			l.take(l.w.Stream(l.now, detect.Stdout, []byte(c.record+"\n")))
+		}
+		if len(l.all) != 1 {
+			t.Errorf("%s: %+v", c.record, l.all)
+			continue
+		}
+		f := l.all[0]
+		if got := strings.Join(f.Rows, "\n"); got != c.row || c.code != "" && f.ErrorCode != c.code {
+			t.Errorf("%s: rows %q, code %q; want %q, %q", f.Rule, got, f.ErrorCode, c.row, c.code)
+		}
+	}
+}

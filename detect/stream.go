@@ -236,7 +236,11 @@ func (w *Watcher) record(now time.Time, d doc, from, raw string) {
 		if !ok {
 			return
 		}
-		f.Rows = escapeRows([]string{raw})
+		rows := d.says(r.text, r.code)
+		if rows == nil {
+			rows = []string{raw}
+		}
+		f.Rows = escapeRows(rows)
 		if from == "log" && f.Class != finding.Warning {
 			w.sig.logAt, w.sig.logClass = now, f.Class
 		}
