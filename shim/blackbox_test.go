@@ -175,7 +175,7 @@ func TestSlowTerminal(t *testing.T) {
 	d.ctl.expect("pid")
 	d.ctl.expect("output")
 	d.startReading()
-	if got := d.all(); !strings.HasSuffix(got, "xEND-OF-FLOOD") || len(got) != 262144+12 {
+	if got := d.all(); !strings.HasSuffix(got, "xEND-OF-FLOOD<BYE 0>") || len(got) != 262144+12+7 {
 		t.Errorf("%d bytes came", len(got))
 	}
 }

@@ -306,13 +306,20 @@ func descendants(pid int) (out []int) {
 	return out
 }
 
-// state is the letter that ps shows, 0 when there is no such process.
-func state(pid int) byte {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
+// state is the letter that ps shows, 0 when there is no such process. It is T
+// only when every thread is stopped: not before is the parent told.
+func state(pid int) (letter byte) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, task := range tasks {
+		b, err := os.ReadFile(task)
+		if err != nil {
+			continue
+		}
+		if c := b[bytes.LastIndexByte(b, ')')+2]; letter == 0 || c != 'T' {
+			letter = c
+		}
 	}
-	return b[bytes.LastIndexByte(b, ')')+2]
+	return letter
 }
 
 // ctlServer is the test's end of a wrapper's socket.
@@ -457,9 +464,9 @@ func readProc(pid int, name string) (string, error) {
 	return string(b), err
 }
 
-// hasSoon waits for a line that begins with one of the two, takes it, and says
+// hasSoon waits for a line that begins with one of these, takes it, and says
 // which came.
-func (c *ctlServer) hasSoon(a, b string) string {
+func (c *ctlServer) hasSoon(any ...string) string {
 	c.t.Helper()
 	timer := time.AfterFunc(patience, func() { c.mu.Lock(); c.cond.Broadcast(); c.mu.Unlock() })
 	defer timer.Stop()
@@ -468,7 +475,7 @@ func (c *ctlServer) hasSoon(a, b string) string {
 	defer c.mu.Unlock()
 	for {
 		for i, l := range c.lines {
-			for _, s := range []string{a, b} {
+			for _, s := range any {
 				if strings.HasPrefix(l, s) {
 					c.lines = append(c.lines[:i:i], c.lines[i+1:]...)
 					return s
@@ -476,7 +483,7 @@ func (c *ctlServer) hasSoon(a, b string) string {
 			}
 		}
 		if time.Now().After(end) {
-			c.t.Fatalf("waited in vain for %q or %q; got %q", a, b, c.lines)
+			c.t.Fatalf("waited in vain for one of %q; got %q", any, c.lines)
 		}
 		c.cond.Wait()
 	}

@@ -104,6 +104,27 @@ func TestHoldManyTimes(t *testing.T) {
 	d.code()
 }
 
+// The pause is told when all that the agent wrote before it has been shown: who
+// models the screen is then exactly where the terminal is.
+func TestPauseComesLast(t *testing.T) {
+	d := newDesk(t, deskOpt{ctl: true}, wrapped(t, "yes")...)
+	d.expect("yes")
+	for range 10 {
+		d.ctl.order("suspend")
+		d.ctl.expect("paused")
+		d.ctl.forget()
+		d.ctl.order("insert 0 00") // the loop answers this one after everything else
+		d.ctl.expect("missed")
+		if d.ctl.has("output") {
+			t.Fatal("output came after the pause")
+		}
+		d.ctl.order("continue")
+		d.ctl.expect("output")
+	}
+	d.ctl.order("quit")
+	d.code()
+}
+
 // A signal that is to end the agent ends it although it is held, and kill -9 of
 // qshim too.
 func TestHeldAgentEnds(t *testing.T) {
@@ -295,7 +316,7 @@ func TestStopsThatCross(t *testing.T) {
 		}
 		d.ctl.send("suspend")
 		// Typed while held it is ours, and the caller says what it means.
-		if i%2 == 1 && d.ctl.hasSoon("input held=true 1a", "input held=false 1a") == "input held=true 1a" {
+		if i%2 == 1 && d.ctl.hasSoon("input held=true 1a", "input held=false 1a", "usersuspend") == "input held=true 1a" {
 			d.ctl.send("ctrlz")
 		}
 		d.expect(prompt)

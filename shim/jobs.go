@@ -52,11 +52,20 @@ func (s *Session) continuedByOthers(now proc.State) {
 
 // agentStopped mirrors a stop, if qshim did not order it.
 func (s *Session) agentStopped(sig syscall.Signal) {
+	// Without a terminal of its own the agent is in our group: what the terminal
+	// sent to it, it has sent to us, and following both would stop us once more
+	// after fg. Only a SIGSTOP can have been meant for the agent alone.
+	shared := s.user == nil && sig != unix.SIGSTOP
 	if !s.held.Load() {
-		s.follow(sig)
+		if !shared {
+			s.follow(sig)
+		}
 		return
 	}
 	s.announcePause()
+	if s.user == nil {
+		return
+	}
 	// A user's Ctrl-Z and our stop may have crossed: either order is theirs too.
 	if sig != unix.SIGSTOP {
 		s.follow(sig)

@@ -220,6 +220,7 @@ func TestForegroundOfRunningJob(t *testing.T) {
 		d.expect("late")
 		eventually(t, "a job in the foreground", func() bool { return d.front() == kids(d.pid)[0] })
 		d.send("hello\n")
+		waitFront(t, d) // the keys' echo is what qshim notices
 		if err := unix.Kill(agents(t, d.pid)[0], unix.SIGUSR1); err != nil {
 			t.Fatal(err)
 		}

@@ -52,17 +52,30 @@ func exec(path string, argv, env []string) syscall.Errno {
 // waits for any child must not meet one that it never made. Without H there is
 // no job control, and nothing else is lost.
 func startHelper() {
+	back, _ := syscall.Getenv(Back)
+	files := []uintptr{FDControl}
+	var pipe [2]int
+	if back == "1" && syscall.Pipe2(pipe[:], syscall.O_CLOEXEC) == nil {
+		files = append(files, uintptr(pipe[1]))
+	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
 		Env:   []string{Role + "=" + H},
-		Files: []uintptr{FDControl},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_PARENT},
 	})
 	if err != nil {
 		return
 	}
 	say(StatusHelper, pid)
-	if back, _ := syscall.Getenv(Back); back == "1" {
+	if back == "1" {
 		setForeground(0, pid)
+	}
+	if len(files) > 1 {
+		// An agent in the background reads at once, and must be stopped for it:
+		// before Z is in its place the kernel would give it an error instead.
+		_ = syscall.Close(pipe[1])
+		var b [1]byte
+		readFull(pipe[0], b[:])
 	}
 }
 
@@ -72,11 +85,13 @@ func runHelper() {
 	ignoreSignals()
 	setName()
 	syscall.CloseOnExec(0)
+	syscall.CloseOnExec(1) // open only when the agent waits
 	group := getsid()
 	z := startParked(group)
 	buf := make([]byte, OrderLen)
 	buf[0] = AnswerReady
 	_, _ = syscall.Write(0, buf[:1]) // qshim may have died: the next read says so
+	_ = syscall.Close(1)             // the agent may begin, if it waits for that
 	for readFull(0, buf) {
 		arg := Int(buf[1:])
 		switch buf[0] {
