@@ -26,6 +26,7 @@ type signs struct {
 
 	composer, composerEmpty, dialog, footer bool
 
+	logged   bool      // a line of the log has come: it is found and followed
 	logAt    time.Time // last error record of the log
 	logClass finding.Class
 	model    string
@@ -178,7 +179,7 @@ func (w *Watcher) judgeError(p *pending, now time.Time, late bool) verdict {
 		return waits
 	case w.retriedFor(p):
 		return agrees
-	case w.o.HasLog && !w.o.Lenient, p.finished && w.sig.titles:
+	case w.o.HasLog && w.sig.logged && !w.o.Lenient, p.finished && w.sig.titles:
 		return waits // the log would tell; 2.1.197 ends good turns alike
 	case !w.sig.idleAt.IsZero():
 		if late && now.Sub(w.sig.idleAt) >= signTime {

@@ -196,6 +196,7 @@ func (w *Watcher) Log(now time.Time, l []byte) Report {
 	if len(l) > maxLine {
 		return w.take(now)
 	}
+	w.sig.logged = true
 	p := &w.pipes[logPipe]
 	if d, ok := w.logRecord(l); ok {
 		w.record(now, d, "log", string(l))

@@ -69,7 +69,7 @@ type Options struct {
 	Zone       *time.Location // the machine's zone; nil: UTC
 	Started    time.Time      // when the agent was started
 	Lenient    bool           // explain: what the input cannot hold counts as agreeing
-	HasLog     bool           // the agent's log is tailed too, so its silence means something
+	HasLog     bool           // the agent's log is tailed too: once a line of it has come, its silence means something
 	Prompt     bool           // the launch carries a prompt: a turn begins without the user's Enter
 }
 

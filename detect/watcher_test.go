@@ -123,10 +123,32 @@ func TestClaudeErrorNeedsASign(t *testing.T) {
 	t.Run("log silent", func(t *testing.T) {
 		l := watch(t, "claude", detect.Options{HasLog: true})
 		l.turn(claudeBusy)
+		l.take(l.w.Log(l.now, []byte(`{"type":"user","timestamp":"2026-11-29T16:45:03Z","message":{"role":"user","content":"hi"}}`)))
 		l.paint("❯ hi", "", apiError, "", rule80, "❯ ", rule80)
 		l.out(claudeIdle)
 		l.wait(5 * time.Second)
 		l.want("the log says nothing", "rate/weak")
+	})
+	t.Run("log not found", func(t *testing.T) {
+		l := watch(t, "claude", detect.Options{HasLog: true})
+		l.turn(claudeBusy)
+		l.take(l.w.Busy(l.now, true)) // its status file is no transcript
+		l.paint("❯ hi", "", apiError, "", rule80, "❯ ", rule80)
+		l.take(l.w.Busy(l.now, false))
+		l.out(claudeIdle)
+		l.wait(1500 * time.Millisecond)
+		l.want("no line of it has come", "rate/strong")
+	})
+	t.Run("placeholder before the log", func(t *testing.T) {
+		l := watch(t, "claude", detect.Options{HasLog: true})
+		l.turn(claudeBusy)
+		l.take(l.w.Log(l.now, []byte(`{"type":"user","timestamp":"2026-11-29T16:45:03Z","message":{"role":"user","content":"hi"}}`)))
+		l.paint("❯ hi", "", apiError, "", rule80, "❯ ", rule80)
+		l.wait(300 * time.Millisecond)
+		l.want("the row alone", "")
+		l.out("\x1b[6;3H\x1b[2mResend your message to try again\x1b[22m")
+		l.wait(50 * time.Millisecond)
+		l.want("row and placeholder", "rate/strong")
 	})
 	t.Run("log", func(t *testing.T) {
 		l := watch(t, "claude", detect.Options{HasLog: true})
