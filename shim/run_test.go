@@ -114,7 +114,7 @@ func sessionMain(argv []string) int {
 	return code
 }
 
-// panicStore panics when a limiter was hit.
+// panicStore panics when somebody is suspended.
 type panicStore struct{ lockfile.Store }
 
 func (s panicStore) Read() (lockfile.Ledger, error) {
@@ -640,7 +640,8 @@ func (p *pauseDesk) pictureStands() {
 // A panic of ours: reported, the agent continued, bytes still flow both ways.
 func TestPanicLeavesTheAgentAlone(t *testing.T) {
 	p := newPauseDesk(t, "alt", 80, 12, faultEnv+"=panic")
-	p.hold(5 * time.Minute)
+	p.paused()
+	p.hold(4 * time.Minute) // the next look at the ledger is the last
 	eventually(t, "the ledger says that it is governed no more", func() bool {
 		s := p.session()
 		return s.Observe && s.Stopped == nil && s.State == lockfile.Running
