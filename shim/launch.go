@@ -24,8 +24,11 @@ const (
 // Keyboard is the terminal of a launch that waits.
 type Keyboard interface {
 	// Keys delivers what the user types, one key a value. Ctrl-C comes through
-	// Interrupts instead.
+	// Interrupts instead. No key behind it is taken off the terminal before
+	// More: what is typed behind the Enter that launches is the agent's.
 	Keys() <-chan byte
+	// More asks for the next key.
+	More()
 	// Interrupts delivers one value for each Ctrl-C.
 	Interrupts() <-chan struct{}
 	// Resumed delivers one value when qshim was stopped (Ctrl-Z) and is back.
@@ -47,6 +50,7 @@ type LaunchWait struct {
 	Now    func() time.Time
 	Rand   func() float64
 	Skip   bool // --now: run anyway
+	Dumb   bool // the terminal cannot paint over a line: it gets whole lines
 
 	failed string
 	shown  bool // a live line is on the terminal
@@ -190,6 +194,7 @@ func (w *LaunchWait) pauseUntil(ctx context.Context, d policies.Decision, hint <
 				w.runAnyway(ctx)
 				return Launch, true
 			}
+			w.Keys.More()
 		case <-interrupts:
 			return Abandoned, true
 		case <-resumed:
@@ -218,10 +223,10 @@ func (w *LaunchWait) runAnyway(ctx context.Context) {
 	}
 }
 
-// show keeps one live line on a terminal; elsewhere a line now and each minute.
+// show keeps one live line on a terminal that can; elsewhere a line now and each minute.
 func (w *LaunchWait) show(d policies.Decision) {
 	p := w.facts(d)
-	if w.Keys != nil {
+	if w.Keys != nil && !w.Dumb {
 		_, _ = fmt.Fprintf(w.Out, "\r\x1b[K%s", w.Voice.Line(p, w.cols())) // a broken stderr must not stop the launch
 		w.shown = true
 		return

@@ -64,14 +64,17 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 type keyboard struct {
 	t          *term.Terminal
 	keys       chan byte
+	more       chan struct{} // the next key is wanted
 	interrupts chan struct{}
 	resumed    chan struct{}
 	foreground atomic.Bool
-	stop       [2]*os.File // a pipe: closing its writing end wakes the reader
-	done       chan struct{}
+	stop       [2]*os.File   // a pipe: closing its writing end wakes the reader …
+	closed     chan struct{} // … and so does this
+	done       chan struct{} // the reader has ended
 }
 
 func (k *keyboard) Keys() <-chan byte           { return k.keys }
+func (k *keyboard) More()                       { poke(k.more) }
 func (k *keyboard) Interrupts() <-chan struct{} { return k.interrupts }
 func (k *keyboard) Resumed() <-chan struct{}    { return k.resumed }
 
@@ -83,7 +86,8 @@ func openKeyboard() *keyboard {
 	if err != nil {
 		return nil
 	}
-	k := &keyboard{t: t, keys: make(chan byte), interrupts: make(chan struct{}, 1), resumed: make(chan struct{}, 1), done: make(chan struct{})}
+	k := &keyboard{t: t, keys: make(chan byte), more: make(chan struct{}, 1), interrupts: make(chan struct{}, 1), resumed: make(chan struct{}, 1),
+		closed: make(chan struct{}), done: make(chan struct{})}
 	if k.stop[0], k.stop[1], err = os.Pipe(); err != nil {
 		_ = t.Close()
 		return nil
@@ -98,24 +102,18 @@ func openKeyboard() *keyboard {
 }
 
 // read ends when stop's writing end is closed. What is typed ahead stays in the
-// terminal: Await takes one key at a time, and the agent gets the rest.
+// terminal: it takes one key, and the next only after More.
 func (k *keyboard) read() {
 	defer close(k.done)
 	for {
-		fds := []unix.PollFd{{Fd: int32(k.stop[0].Fd()), Events: unix.POLLIN}}
 		wait := -1
-		if k.foreground.Load() {
-			fds = append(fds, unix.PollFd{Fd: int32(k.t.FD()), Events: unix.POLLIN})
-		} else {
+		if !k.foreground.Load() {
 			wait = int(time.Second.Milliseconds()) // back in the foreground without a SIGCONT
 		}
-		_, err := unix.Poll(fds, wait)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil || fds[0].Revents != 0:
+		switch k.poll(wait, k.foreground.Load()) {
+		case pollStopped:
 			return
-		case len(fds) == 1:
+		case pollNothing:
 			k.look()
 			continue
 		}
@@ -134,17 +132,47 @@ func (k *keyboard) read() {
 	}
 }
 
-func (k *keyboard) give(b byte) bool {
+// polled is what a poll found.
+type polled int
+
+const (
+	pollNothing polled = iota
+	pollKey            // the terminal has a key
+	pollStopped        // close was called
+)
+
+// poll waits for milliseconds, -1 for ever.
+func (k *keyboard) poll(wait int, terminal bool) polled {
+	fds := []unix.PollFd{{Fd: int32(k.stop[0].Fd()), Events: unix.POLLIN}}
+	if terminal {
+		fds = append(fds, unix.PollFd{Fd: int32(k.t.FD()), Events: unix.POLLIN})
+	}
 	for {
-		fds := []unix.PollFd{{Fd: int32(k.stop[0].Fd()), Events: unix.POLLIN}}
-		select {
-		case k.keys <- b:
-			return true
-		case <-time.After(50 * time.Millisecond): // the reader may be deciding, or gone
-			if n, _ := unix.Poll(fds, 0); n > 0 {
-				return false
-			}
+		_, err := unix.Poll(fds, wait)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || fds[0].Revents != 0:
+			return pollStopped
+		case terminal && fds[1].Revents != 0:
+			return pollKey
 		}
+		return pollNothing
+	}
+}
+
+// give hands a key over and waits until the next is wanted. False: close was called.
+func (k *keyboard) give(b byte) bool {
+	select {
+	case k.keys <- b:
+	case <-k.closed:
+		return false
+	}
+	select {
+	case <-k.more:
+		return true
+	case <-k.closed:
+		return false
 	}
 }
 
@@ -212,6 +240,7 @@ func (k *keyboard) cols() int {
 }
 
 func (k *keyboard) close() {
+	close(k.closed)
 	_ = k.stop[1].Close()
 	<-k.done
 	_ = k.stop[0].Close()

@@ -208,7 +208,7 @@ func (l *launch) label(id string) string {
 func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 	w := shim.LaunchWait{
 		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
-		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now,
+		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
 	}
 	v, sig := w.OnTerminal(ctx)
 	switch v {

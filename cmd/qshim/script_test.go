@@ -110,7 +110,7 @@ func makeExecutable(dir string) error {
 
 // patience is how long a script waits for something that is about to happen; it
 // only matters where something is broken.
-const patience = 30 * time.Second
+const patience = 20 * time.Second
 
 // waitFor waits for something that tells nobody: a process's state, a file.
 func waitFor(what string, ok func() bool) error {

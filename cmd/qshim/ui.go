@@ -70,13 +70,34 @@ func className(c finding.Class, m finding.Measure) string {
 	case finding.Spend:
 		return "spend cap reached"
 	case finding.Retrying:
-		return "its client is retrying"
+		return "a session is being refused and retries by itself"
 	case finding.Warning:
 		return "close to a limit"
 	case finding.Auth:
 		return "key or login refused"
 	}
 	return string(c)
+}
+
+// afterWord names what came before a probe or a release.
+func afterWord(c finding.Class, m finding.Measure) string {
+	switch c {
+	case finding.Rate:
+		return "a rate limit" + measureSuffix(m)
+	case finding.Overload:
+		return "an overload"
+	case finding.Window:
+		return "a used-up window"
+	case finding.Daily:
+		return "a used-up daily quota"
+	case finding.Credit:
+		return "missing credits"
+	case finding.Spend:
+		return "a spend cap"
+	case finding.Retrying:
+		return "a refusal"
+	}
+	return "a limit"
 }
 
 func measureSuffix(m finding.Measure) string {

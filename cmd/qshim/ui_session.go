@@ -75,7 +75,12 @@ func (v voice) Line(p shim.Pause, cols int) string {
 	return displaywidth.TruncateString("qshim: "+end+keys+" · "+shortWhy(p), max(cols-1, 1), "…")
 }
 
+// Note is of a launch that is let go, so the decision itself has no end: the
+// hold that it goes against has.
 func (v voice) Note(p shim.Pause) string {
+	if h := p.Decision.Hold; p.Decision.Until.IsZero() {
+		p.Decision.Until, p.Decision.Source = h.Until, h.UntilSource
+	}
 	return fmt.Sprintf("qshim: %s, %s: the first request may be refused", reasonWords(p), endWords(p))
 }
 
@@ -118,9 +123,9 @@ func shortWhy(p shim.Pause) string {
 	r := p.Decision.Reason
 	switch r.Code {
 	case policies.Probing:
-		return "another session goes first after a " + className(r.Class, p.Decision.Hold.Measure)
+		return "another session goes first after " + afterWord(r.Class, p.Decision.Hold.Measure)
 	case policies.Queued:
-		return "going on one after another after a " + className(r.Class, p.Decision.Hold.Measure)
+		return "sessions go on one after another after " + afterWord(r.Class, p.Decision.Hold.Measure)
 	case policies.Launching:
 		return "launches are spaced after a recent rate limit"
 	case policies.Storming:
@@ -130,8 +135,11 @@ func shortWhy(p shim.Pause) string {
 	if class == "" {
 		class = r.Class
 	}
-	if class == "" {
+	switch class {
+	case "":
 		class = finding.Rate
+	case finding.Retrying:
+		return "another session is being refused and retries by itself" // it shows that to its user
 	}
 	return className(class, p.Decision.Hold.Measure)
 }

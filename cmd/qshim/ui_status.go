@@ -108,6 +108,9 @@ func printEvent(w io.Writer, p palette, e lockfile.Event, now time.Time) {
 	add(strings.TrimSpace(e.Agent + " " + e.Session))
 	if e.Class != "" {
 		c := className(e.Class, e.Measure)
+		if e.Class == finding.Retrying && e.Event == "finding" {
+			c = "its client retries by itself"
+		}
 		if e.Cause != "" {
 			c += " (cause: " + string(e.Cause) + ")"
 		}
