@@ -27,15 +27,16 @@ type candidate struct {
 func (p *Profile) candidates(bs []block, page []line, m Mode, lenient bool, now time.Time, zone *time.Location) []candidate {
 	var out []candidate
 	over, finished := false, false
+	var last lastWord
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
-		if b.def == nil || b.def.who == byAgent || b.def.who == byFrame {
-			if p.wanted[b.kind()] && b.hot(page) {
-				b.fill(page)
-				if c, ok := p.take(b, m, lenient, now, zone); ok {
-					c.past, c.finished = over, finished
-					out = append(out, c)
-				}
+		if b.mayBeOwn() && p.wanted[b.kind()] && b.hot(page) {
+			b.fill(page)
+			c, own := p.take(b, m, lenient, now, zone)
+			stale := m == Headless && own && !last.take(&c, b.kind())
+			if c.rule != nil {
+				c.past, c.finished = over || stale, finished
+				out = append(out, c)
 			}
 		}
 		if b.def != nil && b.def.cancels {
@@ -45,6 +46,32 @@ func (p *Profile) candidates(bs []block, page []line, m Mode, lenient bool, now 
 	}
 	slices.Reverse(out)
 	return withCompanions(out)
+}
+
+// lastWord is what a headless call ended with: its last error is why it failed.
+// One of another class above it was healed, or a tool printed it.
+type lastWord struct {
+	class finding.Class // none: an error that is no limit
+	kind  string
+}
+
+// take reads errors from the last one up; false: a later one ended the call.
+func (l *lastWord) take(c *candidate, kind string) bool {
+	class := classNone
+	if c.rule != nil {
+		if class = c.f.Class; class == finding.Retrying || class == finding.Warning || c.rule.needs == "" {
+			return true
+		}
+	}
+	if l.class == "" {
+		l.class, l.kind = class, kind
+	}
+	return l.class == class || l.class == classNone && l.kind != kind
+}
+
+// mayBeOwn reports whether the block can be the client's own words.
+func (b *block) mayBeOwn() bool {
+	return b.def == nil || b.def.who == byAgent || b.def.who == byFrame
 }
 
 // withCompanions drops rows that only say again what another row says, after
@@ -71,8 +98,9 @@ func withCompanions(cs []candidate) []candidate {
 	})
 }
 
-// take finds the first rule that fits a block and reads it.
-func (p *Profile) take(b *block, m Mode, lenient bool, now time.Time, zone *time.Location) (candidate, bool) {
+// take finds the first rule that fits a block and reads it. own: a rule fits;
+// without a rule in c the block is about something else.
+func (p *Profile) take(b *block, m Mode, lenient bool, now time.Time, zone *time.Location) (c candidate, own bool) {
 	kind := b.kind()
 	for _, r := range p.rules {
 		if !r.rows[kind] || m != logText && !r.mode.fits(m) {
@@ -84,7 +112,7 @@ func (p *Profile) take(b *block, m Mode, lenient bool, now time.Time, zone *time
 		}
 		f, ok := r.read(b, text, now, zone)
 		if !ok {
-			return candidate{}, false
+			return candidate{}, true
 		}
 		f.Rows = escapeRows(b.rows)
 		if m == logText {

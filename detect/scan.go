@@ -393,7 +393,7 @@ func (w *Watcher) confidence(d *desk, p *pending) finding.Confidence {
 		return finding.Weak
 	case p.rule.needs == "osc-error" && !w.sig.errorAt.IsZero():
 		return finding.Certain
-	case p.rule.needs == "exit" && !w.o.Lenient && !w.exited:
+	case p.rule.needs == "exit" && !w.o.Lenient && !w.failed:
 		return finding.Weak
 	}
 	return finding.Strong

@@ -120,7 +120,7 @@ func (w *Watcher) judge(p *pending, now time.Time) verdict {
 	if w.o.Mode == Headless && p.rule.needs != "" && p.rule.needs != "live" {
 		// On a pipe a good answer can be any text: that the agent failed is
 		// the second sign.
-		if w.o.Lenient || w.exited {
+		if w.o.Lenient || w.failed {
 			return agrees
 		}
 		return waits
@@ -136,7 +136,7 @@ func (w *Watcher) judge(p *pending, now time.Time) verdict {
 	case "idle":
 		return w.judgeIdle(late)
 	case "exit", "second":
-		if w.o.Lenient || w.exited || w.logAgrees(p) {
+		if w.o.Lenient || w.failed && now.Sub(p.first) < failReach || w.logAgrees(p) {
 			return agrees
 		}
 		return waits

@@ -87,10 +87,15 @@ func (p *pipe) flush(each func([]byte)) {
 	p.part = p.part[:0]
 }
 
-var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*[A-Za-z]")
+// escapes are the control sequences that a headless agent writes to a terminal:
+// colours, modes, titles.
+var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(?:\a|\x1b\\\\)|[()][0-9A-Za-z]|[=>78cDEHMNO])")
 
 func (w *Watcher) streamLine(now time.Time, p *pipe, out Stream, l []byte) {
 	from := [...]string{Stdout: "stdout", Stderr: "stderr", onTerminal: ""}[out]
+	if bytes.IndexByte(l, 0x1b) >= 0 {
+		l = escapes.ReplaceAll(l, nil)
+	}
 	trimmed := bytes.TrimSpace(l)
 	if len(trimmed) == 0 {
 		p.push(w.p, "", Headless)
@@ -111,11 +116,9 @@ func (w *Watcher) streamLine(now time.Time, p *pipe, out Stream, l []byte) {
 	if out != Stdout || p.json || w.o.Lenient {
 		w.prettyLine(now, p, from, l)
 	}
-	text := string(l)
-	if bytes.IndexByte(l, 0x1b) >= 0 {
-		text = sgr.ReplaceAllString(text, "")
-	}
-	p.push(w.p, strings.TrimRight(text, "\r"), Headless)
+	text := strings.TrimRight(string(l), "\r")
+	text = text[strings.LastIndexByte(text, '\r')+1:] // a row that was drawn over
+	p.push(w.p, text, Headless)
 }
 
 // prettyLine collects a JSON object that is printed over several lines.
@@ -305,11 +308,14 @@ func (w *Watcher) refine(f *finding.Finding) {
 // Exit says how the agent ended. A headless agent's last error row is its own
 // only if it failed.
 func (w *Watcher) Exit(now time.Time, code int) Report {
-	w.exited = true
+	w.exited, w.failed = true, failed(code)
+	if w.failed {
+		w.scan(now, true)
+	}
 	for i := range w.pipes[:logPipe] {
 		p := &w.pipes[i]
 		p.flush(func(l []byte) { w.streamLine(now, p, Stream(i), l) })
-		if code == 0 {
+		if !w.failed {
 			p.desk.wait = nil
 			continue
 		}
@@ -322,4 +328,15 @@ func (w *Watcher) Exit(now time.Time, code int) Report {
 	w.endRetry()
 	w.setActivity(now, Idle)
 	return w.take(now)
+}
+
+// failed reports whether an exit code says that the agent gave up, not that
+// somebody ended it. Gemini's own codes reach above 128 (an HTTP status cut to
+// a byte, measured 0.61.0), so only the signals that people send are told apart.
+func failed(code int) bool {
+	switch code - 128 {
+	case 1, 2, 3, 9, 13, 15: // HUP INT QUIT KILL PIPE TERM
+		return false
+	}
+	return code != 0
 }

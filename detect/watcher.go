@@ -31,6 +31,9 @@ const (
 	// oscReach is how far an OSC 7501 state may stand from its row: Codex
 	// writes both in one frame (measured 0.171.0), the rest is slack.
 	oscReach = 2 * time.Second
+	// failReach is how long before a failed exit a row can have stood on a
+	// terminal and still be its reason.
+	failReach = time.Minute
 	// breath is the shortest time between two looks at the page, so that a
 	// flood of output costs a small share of its time.
 	breath = 5 * time.Millisecond
@@ -118,6 +121,7 @@ type Watcher struct {
 	pipes  [3]pipe // stdout, stderr, log
 	known  []exhausted
 	exited bool
+	failed bool // it ended by itself, with an error
 }
 
 // cached is a classified visible row.
