@@ -47,6 +47,7 @@ type governor struct {
 	activity detect.Activity
 	owed     []change  // what the ledger could not be told yet, oldest first
 	over     bool      // the agent has ended: nothing is to be decided any more
+	care     time.Time // when to look after suspended siblings; zero: there are none
 	tidied   time.Time // when dead sessions may be looked after again
 	failed   string    // the failure that was said, so that it is said once
 }
@@ -207,22 +208,33 @@ func (g *governor) decide(ctx context.Context) {
 }
 
 // tidy looks after sessions whose shim was killed: what they left stopped goes
-// on. Whoever sees it first does it; a second one does no harm.
+// on. Whoever sees it first does it; a second one does no harm. A killed shim
+// tells nobody, so as long as a sibling is suspended somebody looks.
 func (g *governor) tidy(l lockfile.Ledger) {
 	now := g.now()
-	if now.Before(g.tidied) {
-		return
-	}
+	g.care = time.Time{}
+	dead := false
 	for _, s := range l.Sessions {
-		if !s.Alive && s.ID != g.self {
-			g.tidied = now.Add(tidyEvery)
-			if _, err := g.store.Recover(ContinueOrphan); err != nil {
-				g.warnOnce(err)
-			}
-			return
+		switch {
+		case s.ID == g.self:
+		case !s.Alive:
+			dead = true
+		case len(s.Stopped) > 0:
+			g.care = now.Add(careEvery)
 		}
 	}
+	if !dead || now.Before(g.tidied) {
+		return
+	}
+	g.tidied = now.Add(tidyEvery)
+	if _, err := g.store.Recover(ContinueOrphan); err != nil {
+		g.warnOnce(err)
+	}
 }
+
+// careEvery is how often a session looks whether the shim of a suspended
+// sibling still lives.
+const careEvery = 5 * time.Second
 
 // tidyEvery spaces the tries to look after a dead session that cannot be
 // cleared at once.

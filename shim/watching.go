@@ -121,7 +121,7 @@ func (r *runner) loop(ctx context.Context) {
 // pause row counts down.
 func (r *runner) untilWake() (d time.Duration, any bool) {
 	now := r.c.Now()
-	next := earliest(r.gov.wake, r.gov.watch)
+	next := earliest(earliest(r.gov.wake, r.gov.care), r.gov.watch)
 	if r.face.showing() {
 		next = earliest(next, now.Add(time.Second-time.Duration(now.Nanosecond())))
 	}
@@ -137,8 +137,8 @@ func (r *runner) tick(ctx context.Context) {
 		r.gov.watch = time.Time{}
 		r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Tick(now) })
 	}
-	if w := r.gov.wake; !w.IsZero() && !now.Before(w) {
-		r.gov.wake = time.Time{}
+	if w := earliest(r.gov.wake, r.gov.care); !w.IsZero() && !now.Before(w) {
+		r.gov.wake, r.gov.care = time.Time{}, time.Time{}
 		r.gov.again(ctx)
 	}
 	if r.face.showing() {

@@ -147,8 +147,8 @@ func TestClaudeProjectDir(t *testing.T) {
 	// The first has the form that 2.1.332 made on disk.
 	for cwd, want := range map[string]string{
 		"/tmp/deep/My Proj_é.x+y": "-tmp-deep-My-Proj---x-y",
-		"/a/😀b":                      "-a---b", // JavaScript counts two
-		"":                           "",
+		"/a/😀b":                   "-a---b", // JavaScript counts two
+		"":                        "",
 	} {
 		if got := projectDir(cwd); got != want {
 			t.Errorf("projectDir(%q) = %q, want %q", cwd, got, want)
