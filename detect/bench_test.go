@@ -22,6 +22,21 @@ func BenchmarkParseProfile(b *testing.B) {
 	}
 }
 
+// BenchmarkStart is what a launch pays before its agent has said anything.
+func BenchmarkStart(b *testing.B) {
+	data, err := os.ReadFile("../policies/agents/claude.toml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		p := detect.LazyProfile("claude", data)
+		if !p.HasStreams() {
+			b.Fatal("no streams")
+		}
+		p.Watch(detect.Options{Cols: 120, Rows: 40}).Exit(start, 0)
+	}
+}
+
 // BenchmarkSpinner is one frame of a busy agent: a glyph and a second counter
 // change, nothing else.
 func BenchmarkSpinner(b *testing.B) {

@@ -54,7 +54,7 @@ func (b *block) kind() string {
 }
 
 // classify finds the definitions that fit a row.
-func (p *Profile) classify(text string, m Mode, excerpt bool) line {
+func (p *book) classify(text string, m Mode, excerpt bool) line {
 	l := line{text: text, blank: strings.TrimSpace(text) == ""}
 	if l.blank {
 		return l
@@ -97,7 +97,7 @@ func isHot(text string, words []string) bool {
 
 // blocks cuts a page into blocks. A start beats a continuation, the first
 // definition in the file beats later ones.
-func (p *Profile) blocks(page []line, out []block) []block {
+func (p *book) blocks(page []line, out []block) []block {
 	out = out[:0]
 	open, gap := -1, false
 	prev := ""
@@ -142,7 +142,7 @@ func (p *Profile) blocks(page []line, out []block) []block {
 // checkBefore looks for another kind for each block that may only stand above
 // certain others and does not: the row above a composer's status line is the
 // composer, the same row elsewhere is a prompt of the past.
-func (p *Profile) checkBefore(page []line, bs []block) []block {
+func (p *book) checkBefore(page []line, bs []block) []block {
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
 		next := ""
@@ -160,14 +160,14 @@ func (p *Profile) checkBefore(page []line, bs []block) []block {
 }
 
 // starterAfter is starter, but only definitions after d count.
-func (p *Profile) starterAfter(l *line, prev string, d *rowDef) *rowDef {
+func (p *book) starterAfter(l *line, prev string, d *rowDef) *rowDef {
 	rest := *l
 	rest.start &^= d.bit | (d.bit - 1)
 	return p.starter(&rest, prev)
 }
 
 // carries reports whether row l goes on with the open block b.
-func (p *Profile) carries(b *block, l *line, gap bool) bool {
+func (p *book) carries(b *block, l *line, gap bool) bool {
 	d := b.def
 	if d == nil || l.more&d.bit == 0 || (gap && !d.gap && !d.box) {
 		return false
@@ -180,7 +180,7 @@ func (p *Profile) carries(b *block, l *line, gap bool) bool {
 }
 
 // starter is the first definition that row l can start, below a block of kind prev.
-func (p *Profile) starter(l *line, prev string) *rowDef {
+func (p *book) starter(l *line, prev string) *rowDef {
 	if l.start == 0 {
 		return nil
 	}

@@ -22,7 +22,9 @@ var exampleNow = time.Date(2026, 11, 29, 16, 45, 0, 0, time.UTC)
 // those that do not hold: an example that its rule does not take, a
 // counter-example that it takes, a rule without any example. Whoever changes a
 // profile sees here what the change broke.
-func (p *Profile) CheckExamples() (bad []Example) {
+func (p *Profile) CheckExamples() (bad []Example) { return p.rules().checkExamples() }
+
+func (p *book) checkExamples() (bad []Example) {
 	for _, r := range p.rules {
 		bad = append(bad, p.checkRule(r.name, r.class, r.examples, r.not)...)
 	}
@@ -35,7 +37,7 @@ func (p *Profile) CheckExamples() (bad []Example) {
 	return bad
 }
 
-func (p *Profile) checkRule(name string, class finding.Class, examples, not []string) (bad []Example) {
+func (p *book) checkRule(name string, class finding.Class, examples, not []string) (bad []Example) {
 	if class == classNone {
 		// Its examples are rows that make no finding at all.
 		for _, x := range examples {
@@ -67,8 +69,8 @@ func (p *Profile) checkRule(name string, class finding.Class, examples, not []st
 }
 
 // exampleRule is the name of the rule that decides a text, "" for none.
-func (p *Profile) exampleRule(text string) string {
-	for _, e := range p.ExplainRows(splitLines(text), ExplainOptions{Mode: Both, Now: exampleNow, Zone: time.UTC}) {
+func (p *book) exampleRule(text string) string {
+	for _, e := range p.explainRows(splitLines(text), ExplainOptions{Mode: Both, Now: exampleNow, Zone: time.UTC}) {
 		return e.Rule
 	}
 	return ""
@@ -87,7 +89,7 @@ func splitLines(s string) (out []string) {
 }
 
 // checkRecord asks the record's own rule, and that no earlier one takes it.
-func (p *Profile) checkRecord(r *jsonRule) (bad []Example) {
+func (p *book) checkRecord(r *jsonRule) (bad []Example) {
 	for _, x := range r.examples {
 		if got := p.recordRule(x, r); got != r.name {
 			bad = append(bad, Example{r.name, x, fmt.Sprintf("taken by %q", got)})
@@ -101,7 +103,7 @@ func (p *Profile) checkRecord(r *jsonRule) (bad []Example) {
 	return bad
 }
 
-func (p *Profile) recordRule(text string, of *jsonRule) string {
+func (p *book) recordRule(text string, of *jsonRule) string {
 	d, ok := decode([]byte(text))
 	if !ok {
 		return "no JSON"

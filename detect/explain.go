@@ -23,14 +23,18 @@ type ExplainOptions struct {
 	Cols, Rows int
 }
 
-func (o ExplainOptions) watch(p *Profile, m Mode) *Watcher {
-	return p.Watch(Options{Mode: m, Cols: o.Cols, Rows: o.Rows, Zone: o.Zone, Lenient: true})
+func (o ExplainOptions) watch(p *book, m Mode) *Watcher {
+	return p.watch(Options{Mode: m, Cols: o.Cols, Rows: o.Rows, Zone: o.Zone, Lenient: true})
 }
 
 // ExplainRows reads plain rows as a user sees them: one instant, so at most one
 // finding, the one that decides. Style, composer and log, which plain rows
 // cannot hold, count as agreeing.
 func (p *Profile) ExplainRows(rows []string, o ExplainOptions) []Explained {
+	return p.rules().explainRows(rows, o)
+}
+
+func (p *book) explainRows(rows []string, o ExplainOptions) []Explained {
 	if f, ok := p.structured(rows, o); ok {
 		return []Explained{{Finding: f}}
 	}
@@ -52,7 +56,7 @@ func (p *Profile) ExplainRows(rows []string, o ExplainOptions) []Explained {
 
 // structured asks the rules for records; the last record that means something
 // decides.
-func (p *Profile) structured(rows []string, o ExplainOptions) (f finding.Finding, ok bool) {
+func (p *book) structured(rows []string, o ExplainOptions) (f finding.Finding, ok bool) {
 	if !Headless.fits(o.Mode) {
 		return f, false
 	}
@@ -66,7 +70,7 @@ func (p *Profile) structured(rows []string, o ExplainOptions) (f finding.Finding
 	return f, ok
 }
 
-func (p *Profile) rowCandidates(rows []string, m Mode, o ExplainOptions) []candidate {
+func (p *book) rowCandidates(rows []string, m Mode, o ExplainOptions) []candidate {
 	page := make([]line, 0, len(rows))
 	for _, r := range rows {
 		r = strings.TrimRight(r, " \r")
@@ -86,7 +90,7 @@ func (p *Profile) rowCandidates(rows []string, m Mode, o ExplainOptions) []candi
 
 // decide picks the candidate that is the state of affairs: a limit or a retry
 // before an error of authentication before a warning, and of equals the last.
-func (p *Profile) decide(cs []candidate) *candidate {
+func (p *book) decide(cs []candidate) *candidate {
 	var best *candidate
 	for i := range cs {
 		c := &cs[i]
@@ -114,12 +118,12 @@ func weight(c finding.Class) int {
 func (p *Profile) ExplainRaw(b []byte, o ExplainOptions) []Explained {
 	c := newCollector(o.Now)
 	if o.Mode == Headless {
-		w := o.watch(p, Headless)
+		w := o.watch(p.rules(), Headless)
 		c.add(w.Stream(o.Now, Stdout, b))
 		c.add(w.Exit(o.Now.Add(settle), 1))
 		return c.list()
 	}
-	w := o.watch(p, o.Mode)
+	w := o.watch(p.rules(), o.Mode)
 	now := o.Now
 	frames := bytes.SplitAfter(b, []byte("\x1b[?2026l"))
 	for _, f := range frames {
@@ -143,7 +147,7 @@ func (p *Profile) ExplainCast(cast *Cast, o ExplainOptions) []Explained {
 	if start.IsZero() {
 		start = o.Now
 	}
-	w := o.watch(p, m)
+	w := o.watch(p.rules(), m)
 	w.sig.keys = cast.HasKeys()
 	c := newCollector(start)
 	now := start

@@ -24,7 +24,7 @@ type candidate struct {
 
 // candidates applies the rules to the agent's own blocks. lenient lets a box
 // that is cut off pass, as excerpts are.
-func (p *Profile) candidates(bs []block, page []line, m Mode, lenient bool, now time.Time, zone *time.Location) []candidate {
+func (p *book) candidates(bs []block, page []line, m Mode, lenient bool, now time.Time, zone *time.Location) []candidate {
 	var out []candidate
 	over, finished := false, false
 	var last lastWord
@@ -100,7 +100,7 @@ func withCompanions(cs []candidate) []candidate {
 
 // take finds the first rule that fits a block and reads it. own: a rule fits;
 // without a rule in c the block is about something else.
-func (p *Profile) take(b *block, m Mode, lenient bool, now time.Time, zone *time.Location) (c candidate, own bool) {
+func (p *book) take(b *block, m Mode, lenient bool, now time.Time, zone *time.Location) (c candidate, own bool) {
 	kind := b.kind()
 	for _, r := range p.rules {
 		if !r.rows[kind] || m != logText && !r.mode.fits(m) {

@@ -3,7 +3,6 @@ package detect
 import (
 	_ "embed" // providers.toml
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -227,28 +226,28 @@ func (r *reading) times(f *finding.Finding, lies bool) {
 }
 
 var (
-	codePat    = regexp.MustCompile(`\b(?:error|status|code|rejected|failed|API Error)\W{0,12}(4\d\d|5\d\d)\b|^(?:\W|Error|ERROR)*(4\d\d|5\d\d)\b`)
-	typePat    = regexp.MustCompile(`"(?:code|type|status|reason|error_code)": ?"([A-Za-z_]*(?:limit|quota|exhausted|EXHAUSTED|overload|balance|credit|capacity|CAPACITY|QUOTA|LIMIT)\w*)"`)
-	projectPat = regexp.MustCompile("(?:in organization `?|for organization `?|org: |project_number:|projects/)(org-[\\w-]+|[\\w-]{6,})")
-	modelPat   = regexp.MustCompile("(?:for |model:? ?|model: |reach |from |in )`?\"?((?:gpt|o\\d|gemini|claude|llama|qwen|kimi|glm|grok|deepseek|mistral|codex)[\\w./-]*\\d[\\w.-]*)")
-	familyPat  = regexp.MustCompile(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
-	modelLimit = regexp.MustCompile(`(?i)PerModel|on this model|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|model: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
+	codePat    = ownPattern(`\b(?:error|status|code|rejected|failed|API Error)\W{0,12}(4\d\d|5\d\d)\b|^(?:\W|Error|ERROR)*(4\d\d|5\d\d)\b`)
+	typePat    = ownPattern(`"(?:code|type|status|reason|error_code)": ?"([A-Za-z_]*(?:limit|quota|exhausted|EXHAUSTED|overload|balance|credit|capacity|CAPACITY|QUOTA|LIMIT)\w*)"`)
+	projectPat = ownPattern("(?:in organization `?|for organization `?|org: |project_number:|projects/)(org-[\\w-]+|[\\w-]{6,})")
+	modelPat   = ownPattern("(?:for |model:? ?|model: |reach |from |in )`?\"?((?:gpt|o\\d|gemini|claude|llama|qwen|kimi|glm|grok|deepseek|mistral|codex)[\\w./-]*\\d[\\w.-]*)")
+	familyPat  = ownPattern(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
+	modelLimit = ownPattern(`(?i)PerModel|on this model|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|model: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
 )
 
 func errorCode(text string) string {
-	if m := typePat.FindStringSubmatch(text); m != nil {
+	if m := typePat.regexp().FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
-	return first(codePat.FindStringSubmatch(text))
+	return first(codePat.regexp().FindStringSubmatch(text))
 }
 
-func projectOf(text string) string { return first(projectPat.FindStringSubmatch(text)) }
+func projectOf(text string) string { return first(projectPat.regexp().FindStringSubmatch(text)) }
 
 func modelOf(text string) string {
-	if s := first(familyPat.FindStringSubmatch(text)); s != "" {
+	if s := first(familyPat.regexp().FindStringSubmatch(text)); s != "" {
 		return strings.ToLower(strings.TrimSuffix(s, "."))
 	}
-	return strings.TrimRight(first(modelPat.FindStringSubmatch(text)), ".,")
+	return strings.TrimRight(first(modelPat.regexp().FindStringSubmatch(text)), ".,")
 }
 
 // first is the first group that took part in a match.
@@ -262,11 +261,11 @@ func first(m []string) string {
 }
 
 var (
-	inTokens  = regexp.MustCompile(`(?i)input[ _]?tokens`)
-	outTokens = regexp.MustCompile(`(?i)output[ _]?tokens`)
-	tokens    = regexp.MustCompile(`(?i)\btokens\b|\bTP[MD]\b`)
-	requests  = regexp.MustCompile(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_ ]requests|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests`)
-	parallel  = regexp.MustCompile(`(?i)concurren`)
+	inTokens  = ownPattern(`(?i)input[ _]?tokens`)
+	outTokens = ownPattern(`(?i)output[ _]?tokens`)
+	tokens    = ownPattern(`(?i)\btokens\b|\bTP[MD]\b`)
+	requests  = ownPattern(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_ ]requests|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests`)
+	parallel  = ownPattern(`(?i)concurren`)
 )
 
 // measureOf is what ran out by the words of a text.
@@ -299,13 +298,13 @@ func measureOf(text string, c finding.Class) finding.Measure {
 }
 
 var windows = []struct {
-	pat    *regexp.Regexp
+	pat    *pattern
 	within time.Duration
 }{
-	{regexp.MustCompile(`(?i)\b5[- ]?h(?:our)?s?\b|session limit|five[_ ]hour`), 5 * time.Hour},
-	{regexp.MustCompile(`(?i)weekly|\bweek\b|seven[_ ]day|7[- ]day|(?:opus|sonnet|fable|haiku|mythos) limit`), 7 * 24 * time.Hour},
-	{regexp.MustCompile(`(?i)per[- ]?day|daily|\bTPD\b|\bRPD\b`), 24 * time.Hour},
-	{regexp.MustCompile(`(?i)monthly|billing cycle|\bmonth\b`), 32 * 24 * time.Hour},
+	{ownPattern(`(?i)\b5[- ]?h(?:our)?s?\b|session limit|five[_ ]hour`), 5 * time.Hour},
+	{ownPattern(`(?i)weekly|\bweek\b|seven[_ ]day|7[- ]day|(?:opus|sonnet|fable|haiku|mythos) limit`), 7 * 24 * time.Hour},
+	{ownPattern(`(?i)per[- ]?day|daily|\bTPD\b|\bRPD\b`), 24 * time.Hour},
+	{ownPattern(`(?i)monthly|billing cycle|\bmonth\b`), 32 * 24 * time.Hour},
 }
 
 // windowOf is the longest wait that the named window allows, 0 when none is

@@ -24,6 +24,16 @@ func newPattern(src string) (*pattern, error) {
 	return &pattern{src: src}, nil
 }
 
+// ownPattern is a pattern of this package: compiled at its first use like those
+// of the profiles, as each start of qshim would pay for all of them.
+func ownPattern(src string) *pattern {
+	p := &pattern{src: src}
+	ownPatterns = append(ownPatterns, p)
+	return p
+}
+
+var ownPatterns []*pattern // a test compiles them all
+
 // regexp is the compiled pattern. One that cannot be compiled after all (it
 // is too large) matches nothing.
 func (p *pattern) regexp() *regexp.Regexp {

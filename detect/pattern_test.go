@@ -2,6 +2,7 @@ package detect
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -25,7 +26,7 @@ func TestOpening(t *testing.T) {
 		}
 		for _, row := range rows {
 			r := firstRune(row)
-			for _, d := range p.rows {
+			for _, d := range p.rules().rows {
 				asked++
 				if !d.opens.has(r) {
 					spared++
@@ -61,6 +62,18 @@ func TestOpeningOf(t *testing.T) {
 		}
 		if want != "any" && o.has('a') && !strings.ContainsRune(want, 'a') {
 			t.Errorf("%s can begin with a", src)
+		}
+	}
+}
+
+// TestOwnPatterns: one that does not compile would match nothing, silently.
+func TestOwnPatterns(t *testing.T) {
+	if len(ownPatterns) < 10 {
+		t.Fatalf("only %d", len(ownPatterns))
+	}
+	for _, p := range ownPatterns {
+		if _, err := regexp.Compile(p.src); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package detect
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -10,13 +11,31 @@ import (
 	"qshim/detect/finding"
 )
 
-// Profile is the [detect] table of one agent, compiled: how the agent draws
-// its rows, and which of its own rows and records mean what. It is immutable
-// and safe for use by several watchers.
+// Profile is the [detect] table of one agent: how the agent draws its rows, and
+// which of its own rows and records mean what. It is immutable and safe for use
+// by several watchers.
 type Profile struct {
 	// Name is the agent's name as the file says it.
 	Name string
 
+	data []byte
+	book func() (*book, error) // never nil
+}
+
+// rules is what the profile says; nothing where it is wrong.
+func (p *Profile) rules() *book {
+	b, _ := p.book() // Err says it
+	return b
+}
+
+// Err is what is wrong with the profile, as ParseProfile says it.
+func (p *Profile) Err() error {
+	_, err := p.book()
+	return err
+}
+
+// book is a profile, compiled.
+type book struct {
 	act    activity
 	rows   []*rowDef
 	rules  []*rule
@@ -55,7 +74,7 @@ type activity struct {
 }
 
 // tells reports whether the agent shows the beginning of a turn.
-func (p *Profile) tells() bool {
+func (p *book) tells() bool {
 	for _, d := range p.rows {
 		if d.name == busyRow {
 			return true
@@ -190,29 +209,49 @@ type ruleTable struct {
 // file's name for errors. It is strict about that table and blind to the rest.
 // An error names line and column and says what to do.
 func ParseProfile(name string, data []byte) (*Profile, error) {
+	said, b, err := parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	if said == "" {
+		said = strings.TrimSuffix(name, ".toml")
+	}
+	return &Profile{Name: said, data: data, book: func() (*book, error) { return b, nil }}, nil
+}
+
+// LazyProfile is ParseProfile put off until something has to be judged: half a
+// start-up's time (5 ms), and an agent that says nothing never needs it. It is
+// for files that are known to be right; with one that is not nothing is found,
+// and Err says why.
+func LazyProfile(name string, data []byte) *Profile {
+	return &Profile{Name: strings.TrimSuffix(name, ".toml"), data: data, book: sync.OnceValues(func() (*book, error) {
+		_, b, err := parse(name, data)
+		if err != nil {
+			return &book{}, err
+		}
+		return b, nil
+	})}
+}
+
+// parse returns the name in the file beside what its [detect] table says.
+func parse(name string, data []byte) (string, *book, error) {
 	var file struct {
 		Name   string      `toml:"name"`
 		Detect detectTable `toml:"detect"`
 	}
 	md, err := toml.Decode(string(data), &file)
 	if err != nil {
-		return nil, tomlError(name, err)
+		return "", nil, tomlError(name, err)
 	}
 	for _, k := range md.Undecoded() {
 		if len(k) > 1 && k[0] == "detect" {
 			line, col := locate(data, k[:len(k)-1].String(), -1, k[len(k)-1])
-			return nil, fmt.Errorf("%s:%d:%d: unknown key %q: remove it, or see detect/profile.go for the keys of [detect]", name, line, col, k[len(k)-1])
+			return "", nil, fmt.Errorf("%s:%d:%d: unknown key %q: remove it, or see detect/profile.go for the keys of [detect]", name, line, col, k[len(k)-1])
 		}
 	}
-	if file.Name == "" {
-		file.Name = strings.TrimSuffix(name, ".toml")
-	}
-	c := &compiler{file: name, data: data, p: &Profile{Name: file.Name, wanted: map[string]bool{}}}
+	c := &compiler{file: name, data: data, p: &book{wanted: map[string]bool{}}}
 	c.compile(&file.Detect)
-	if c.err != nil {
-		return nil, c.err
-	}
-	return c.p, nil
+	return file.Name, c.p, c.err
 }
 
 // tomlError gives a syntax error the form file:line:col.
@@ -228,11 +267,11 @@ func tomlError(name string, err error) error {
 	return fmt.Errorf("%s:%d:%d: %s: correct the TOML there", name, pe.Position.Line, max(1, pe.Position.Col), pe.Message)
 }
 
-// compiler turns the tables into a Profile and keeps the first error.
+// compiler turns the tables into a book and keeps the first error.
 type compiler struct {
 	file string
 	data []byte
-	p    *Profile
+	p    *book
 	err  error
 
 	table string // where we are, for errors

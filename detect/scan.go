@@ -48,8 +48,8 @@ func (p *pending) due(w *Watcher, now time.Time) time.Time {
 // scan looks at the screen if something changed. Rows without a word that any
 // rule wants are looked at 25 times a second at most.
 func (w *Watcher) scan(now time.Time, force bool) {
-	if w.o.Mode == Headless {
-		return
+	if w.o.Mode == Headless || w.p == nil {
+		return // nothing has been painted yet
 	}
 	if since := now.Sub(w.looked); !force && since >= 0 && since < breath {
 		w.dirty = now

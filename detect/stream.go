@@ -2,7 +2,6 @@ package detect
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +45,7 @@ type exhausted struct {
 // Stream takes what a headless agent writes to a pipe. Lines may be of any
 // length; memory is bounded.
 func (w *Watcher) Stream(now time.Time, out Stream, b []byte) Report {
+	w.ready()
 	p := &w.pipes[out&1]
 	p.feed(b, func(l []byte) { w.streamLine(now, p, out, l) })
 	w.readPipe(now, p, Headless)
@@ -89,12 +89,12 @@ func (p *pipe) flush(each func([]byte)) {
 
 // escapes are the control sequences that a headless agent writes to a terminal:
 // colours, modes, titles.
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(?:\a|\x1b\\\\)|[()][0-9A-Za-z]|[=>78cDEHMNO])")
+var escapes = ownPattern("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(?:\a|\x1b\\\\)|[()][0-9A-Za-z]|[=>78cDEHMNO])")
 
 func (w *Watcher) streamLine(now time.Time, p *pipe, out Stream, l []byte) {
 	from := [...]string{Stdout: "stdout", Stderr: "stderr", onTerminal: ""}[out]
 	if bytes.IndexByte(l, 0x1b) >= 0 {
-		l = escapes.ReplaceAll(l, nil)
+		l = escapes.regexp().ReplaceAll(l, nil)
 	}
 	trimmed := bytes.TrimSpace(l)
 	if len(trimmed) == 0 {
@@ -141,7 +141,7 @@ func (w *Watcher) prettyLine(now time.Time, p *pipe, from string, l []byte) {
 }
 
 // push adds a text line to the window.
-func (p *pipe) push(prof *Profile, text string, m Mode) {
+func (p *pipe) push(prof *book, text string, m Mode) {
 	if len(text) > 8<<10 {
 		text = strings.ToValidUTF8(text[:8<<10], "")
 	}
@@ -199,6 +199,7 @@ func (w *Watcher) Log(now time.Time, l []byte) Report {
 	if len(l) > maxLine {
 		return w.take(now)
 	}
+	w.ready()
 	w.sig.logged = true
 	p := &w.pipes[logPipe]
 	if d, ok := w.logRecord(l); ok {
@@ -313,6 +314,9 @@ func (w *Watcher) Exit(now time.Time, code int) Report {
 		w.scan(now, true)
 	}
 	for i := range w.pipes[:logPipe] {
+		if w.p == nil {
+			break // nothing has been said
+		}
 		p := &w.pipes[i]
 		p.flush(func(l []byte) { w.streamLine(now, p, Stream(i), l) })
 		if !w.failed {

@@ -1,12 +1,18 @@
 package detect
 
+import "bytes"
+
 // HasStreams reports whether the profile has rules for what the agent writes
 // into pipes. Without any there is nothing to watch on them.
 func (p *Profile) HasStreams() bool {
-	if len(p.jsons) > 0 {
+	if bytes.Contains(p.data, []byte("\n[[detect.json]]")) {
+		return true // said without parsing
+	}
+	b := p.rules()
+	if len(b.jsons) > 0 {
 		return true
 	}
-	for _, r := range p.rules {
+	for _, r := range b.rules {
 		if r.mode.fits(Headless) {
 			return true
 		}

@@ -95,9 +95,10 @@ type Report struct {
 
 // Watcher is one session's detector. It is not safe for concurrent use.
 type Watcher struct {
-	p *Profile
-	o Options
-	s *screen.Screen
+	of *Profile // where p comes from, once there is something to judge
+	p  *book
+	o  Options
+	s  *screen.Screen
 
 	lines   []line // the page: scrolled rows, then the visible ones
 	cache   []cached
@@ -142,6 +143,25 @@ type event struct {
 
 // Watch starts watching one session of the profile's agent.
 func (p *Profile) Watch(o Options) *Watcher {
+	w := newWatcher(o)
+	w.of = p
+	return w
+}
+
+func (p *book) watch(o Options) *Watcher {
+	w := newWatcher(o)
+	w.p = p
+	return w
+}
+
+// ready gets the rules; only what was seen or logged needs them.
+func (w *Watcher) ready() {
+	if w.p == nil {
+		w.p = w.of.rules()
+	}
+}
+
+func newWatcher(o Options) *Watcher {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
@@ -151,7 +171,7 @@ func (p *Profile) Watch(o Options) *Watcher {
 	if o.Rows == 0 {
 		o.Rows = 24
 	}
-	w := &Watcher{p: p, o: o, s: screen.New(o.Cols, o.Rows)}
+	w := &Watcher{o: o, s: screen.New(o.Cols, o.Rows)}
 	w.pipes[logPipe].desk.own = true
 	if o.Mode == Headless {
 		w.turn = 1
@@ -167,6 +187,7 @@ func (w *Watcher) Screen() *screen.Screen { return w.s }
 // headless call on a terminal is read line by line, both pipes in one.
 func (w *Watcher) Output(now time.Time, b []byte) Report {
 	_, _ = w.s.Write(b) // never fails
+	w.ready()
 	if w.o.Mode == Headless {
 		return w.Stream(now, onTerminal, b)
 	}

@@ -254,13 +254,11 @@ func (l *launch) known() agents.Known {
 }
 
 func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error) {
-	rules, err := detect.ParseProfile(l.t.Profile.Name, l.t.Profile.Raw)
-	if err != nil {
-		return 0, err
-	}
+	rules := detect.LazyProfile(l.t.Profile.Name, l.t.Profile.Raw) // built in: tests parse it
 	var log *lockfile.Log
 	path := ""
 	if needsLog(applied) {
+		var err error
 		if log, err = l.store.NewLog(l.lease.ID(), l.t.Profile.Name); err == nil {
 			path = log.Path()
 		} else {
