@@ -165,7 +165,7 @@ func TestGenericOnTerminal(t *testing.T) {
 		{130, 3 * time.Second, "rate/weak"},
 		{1, time.Hour, "rate/weak"}, // what ended it came later
 	} {
-		l := watch(t, "generic", detect.Options{Prompt: true})
+		l := watch(t, "generic", detect.Options{})
 		l.out("thinking about it\r\n\r\nError: 429 Too Many Requests\r\n")
 		l.wait(c.after)
 		l.take(l.w.Exit(l.now, c.code))

@@ -295,9 +295,10 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 }
 
 // history reports whether what is on the screen was there before this session
-// asked anything: a resumed session paints its old banners.
+// asked anything: a resumed session paints its old banners. Where no turn's
+// beginning is shown nobody can tell, and a row alone is weak there anyway.
 func (w *Watcher) history() bool {
-	if w.turn > 0 || w.o.Prompt && !w.p.tells() {
+	if w.turn > 0 || !w.p.tells() {
 		return false
 	}
 	return !w.o.Lenient || w.sig.keys || w.sig.titlesOrOSC()
