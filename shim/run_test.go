@@ -458,7 +458,6 @@ func TestResizeWhilePaused(t *testing.T) {
 					p.answers(2)
 				}
 				p.row("keys=0")
-				p.second()
 				p.open()
 				p.shows("the picture after the pause", want)
 				p.send("q")
@@ -635,6 +634,13 @@ func (p *pauseDesk) pictureStands() {
 	if got := s.Row(y); got != "> prompt 1" || x != len(got) {
 		p.t.Errorf("cursor at %d in %q", x, got)
 	}
+	above, _ := s.Scrolled()
+	for _, l := range above {
+		if strings.HasPrefix(l.String(), prompt+"fg") {
+			return
+		}
+	}
+	p.t.Error("what the shell showed meanwhile was painted over")
 }
 
 // A panic of ours: reported, the agent continued, bytes still flow both ways.
