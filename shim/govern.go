@@ -223,6 +223,11 @@ func (g *governor) tidy(l lockfile.Ledger) {
 			g.care = now.Add(careEvery)
 		}
 	}
+	for id, lim := range l.Limiters {
+		if policies.DrawsOn(l.Sessions[g.self], id) && slices.ContainsFunc(lim.Holds, func(h lockfile.Hold) bool { return now.Sub(h.Since) < careFresh }) {
+			g.care = now.Add(careEvery) // siblings are being suspended just now
+		}
+	}
 	if !dead || now.Before(g.tidied) {
 		return
 	}
@@ -235,6 +240,10 @@ func (g *governor) tidy(l lockfile.Ledger) {
 // careEvery is how often a session looks whether the shim of a suspended
 // sibling still lives.
 const careEvery = 5 * time.Second
+
+// careFresh is how long after a hold began its siblings' suspensions may not
+// yet be known here: sessions' files are not watched.
+const careFresh = 30 * time.Second
 
 // tidyEvery spaces the tries to look after a dead session that cannot be
 // cleared at once.
