@@ -31,6 +31,10 @@ func isTestRun(argv []string) bool {
 		slices.ContainsFunc(argv[1:], func(a string) bool { return strings.HasPrefix(a, "-test.") })
 }
 
+// fastRace: a program with the race detector otherwise sleeps for a second
+// before it ends, and qshim ends hundreds of times here.
+const fastRace = "atexit_sleep_ms=0"
+
 // linkQshim makes a directory in which the running test binary is called qshim.
 func linkQshim(dir string, names ...string) error {
 	self, err := os.Executable()

@@ -80,6 +80,7 @@ func setupScript(e *testscript.Env) error {
 	e.Setenv("HOME", home)
 	e.Setenv("STATE", filepath.Join(home, ".local/state/qshim"))
 	e.Setenv("TZ", "UTC")
+	e.Setenv("GORACE", fastRace)
 	e.Setenv("PATH", links+":"+filepath.Join(e.WorkDir, "bin")+":"+os.Getenv("PATH"))
 	e.Defer(func() {
 		left := marked("WORK=" + e.WorkDir)

@@ -52,7 +52,7 @@ func newDesk(t *testing.T, agents map[string]string, env ...string) *desk {
 		put(t, filepath.Join(d.dir, "bin"), name, "#!/bin/sh\n"+text, 0o755)
 	}
 	d.env = append([]string{
-		"HOME=" + d.dir, "TZ=UTC", "TERM=xterm-256color", "DESK=" + d.dir, "PS1=PROMPT# ", "HISTFILE=/dev/null",
+		"HOME=" + d.dir, "TZ=UTC", "GORACE=" + fastRace, "TERM=xterm-256color", "DESK=" + d.dir, "PS1=PROMPT# ", "HISTFILE=/dev/null",
 		"PATH=" + filepath.Join(d.dir, "links") + ":" + filepath.Join(d.dir, "bin") + ":" + os.Getenv("PATH"),
 	}, env...)
 	t.Cleanup(d.end)
