@@ -103,6 +103,13 @@ func drawMain(a []string) {
 	}
 	cont := make(chan os.Signal, 1)
 	signal.Notify(cont, unix.SIGCONT)
+	seen := make(chan os.Signal, 1)
+	signal.Notify(seen, unix.SIGCONT)
+	go func() {
+		for range seen {
+			_, _ = log.WriteString("CONT\n")
+		}
+	}()
 	n := 1
 	_, _ = os.Stdout.WriteString(picture(a[0], n, cols, rows))
 	for in := bufio.NewReader(os.Stdin); ; {

@@ -307,7 +307,13 @@ func (p *pauseDesk) paused() {
 // got is every byte that reached the agent.
 func (p *pauseDesk) got() string {
 	b, _ := os.ReadFile(p.log)
-	return strings.ReplaceAll(string(b), "\n", "")
+	return strings.ReplaceAll(strings.ReplaceAll(string(b), "CONT\n", ""), "\n", "")
+}
+
+// continues is how often the agent was continued.
+func (p *pauseDesk) continues() int {
+	b, _ := os.ReadFile(p.log)
+	return bytes.Count(b, []byte("CONT\n"))
 }
 
 // second waits until the countdown has counted a whole second.
@@ -592,6 +598,9 @@ func TestShellDuringAPause(t *testing.T) {
 				t.Errorf("agent in state %c after fg", c)
 			}
 			p.pictureStands()
+			if n := p.continues(); n != 0 {
+				t.Errorf("the agent was continued %d times while it was held", n)
+			}
 			p.open()
 			p.wait("no row", func() bool {
 				return !strings.Contains(p.model().Row(p.rows-1), "PAUSED") && p.model().Title() == "agent's title"
