@@ -105,8 +105,12 @@ func (d *desk) run(argv ...string) {
 			d.mu.Lock()
 			_, _ = d.screen.Write(b[:n]) // never fails
 			d.raw = append(d.raw, b[:n]...)
+			x, y := d.screen.Cursor()
 			d.changed.Broadcast()
 			d.mu.Unlock()
+			if bytes.Contains(b[:n], []byte("\x1b[6n")) { // a terminal says where its cursor is
+				_, _ = fmt.Fprintf(d.master, "\x1b[%d;%dR", y+1, x+1) // closed: nobody asks any more
+			}
 			if err != nil {
 				break
 			}
@@ -435,5 +439,26 @@ func TestDumbCountdown(t *testing.T) {
 	d.code()
 	if strings.Contains(d.output(), "\x1b") {
 		t.Errorf("%q", d.output())
+	}
+}
+
+// A busy session on a terminal is suspended with one row that says why; its
+// keys are qshim's then, and r lets it run anyway.
+func TestSuspendedOnTerminal(t *testing.T) {
+	d := newDesk(t, map[string]string{"claude": "printf '\\033]0;\u25d0 work\\007'\necho working\nread line\necho \"got <$line>\"\n"})
+	d.run("qshim", "claude", "work")
+	d.shows(`^working$`)
+	d.hold(claudeAccount, lasting(minutes, 10*time.Minute))
+	d.shows(`qshim: suspended · rate limit on Claude Code, account unknown · \d+m \d\ds left · r run anyway · q quit`)
+	d.send("lost\r")
+	d.shows(`5 keys not sent`)
+	settled := time.Now().Add(1100 * time.Millisecond)
+	d.wait("the keys to act", func() bool { return time.Now().After(settled) }) // the row counts down each second
+	d.send("r")
+	d.wait("the row to go", func() bool { return !strings.Contains(d.rows(), "suspended") })
+	d.send("kept\r")
+	d.shows(`^got <kept>$`)
+	if code := d.code(); code != 0 {
+		t.Errorf("code %d", code)
 	}
 }

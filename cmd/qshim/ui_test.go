@@ -1,0 +1,120 @@
+package main
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"qshim/detect/finding"
+	"qshim/lockfile"
+	"qshim/policies"
+	"qshim/shim"
+)
+
+var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.Local)
+
+func pauseOf(code policies.Code, class finding.Class) shim.Pause {
+	return shim.Pause{Agent: "Claude Code", Label: "Claude Max, 3f9a…", Now: noon, Decision: policies.Decision{
+		Limiter: "anthropic/3f9a00000000", Hold: lockfile.Hold{Class: class}, Reason: policies.Reason{Code: code, Class: class}, Until: noon.Add(245 * time.Second),
+	}}
+}
+
+func TestPauseRowWords(t *testing.T) {
+	for _, c := range []struct {
+		code  policies.Code
+		class finding.Class
+		want  string
+	}{
+		{policies.Held, finding.Rate, "rate limit on Claude Max, 3f9a…"},
+		{policies.Held, finding.Overload, "provider overloaded on Claude Max, 3f9a…"},
+		{policies.Held, finding.Retrying, "another session is being refused and retries by itself on Claude Max, 3f9a…"},
+		{policies.Storming, finding.Rate, "its client retries faster than the provider allows on Claude Max, 3f9a…"},
+		{policies.Probing, finding.Rate, "another session goes first after a rate limit on Claude Max, 3f9a…"},
+		{policies.Probing, finding.Retrying, "another session goes first after a refusal on Claude Max, 3f9a…"},
+		{policies.Queued, finding.Window, "sessions go on one after another after a used-up window on Claude Max, 3f9a…"},
+		{policies.Queued, "", "sessions go on one after another after a limit on Claude Max, 3f9a…"},
+	} {
+		p := pauseOf(c.code, c.class)
+		if got := (voice{}).PauseRow(p, 200); got != " qshim: suspended · "+c.want+" · 4m 05s left · r run anyway · q quit " {
+			t.Errorf("%s %s: %q", c.code, c.class, got)
+		}
+	}
+	p := pauseOf(policies.Blocked, finding.Credit)
+	p.Keys, p.Dropped = shim.HintKeys, 3
+	if got := (voice{}).PauseRow(p, 200); !strings.Contains(got, "credits are gone") || !strings.Contains(got, "until you release it") || !strings.Contains(got, "3 keys not sent") {
+		t.Error(got)
+	}
+	p.Keys = shim.HintQuit
+	if got := (voice{}).PauseRow(p, 200); !strings.Contains(got, "quit? y yes · any other key no") {
+		t.Error(got)
+	}
+}
+
+// Every line fits the terminal, and nothing that a provider or a path says can
+// move the cursor.
+func TestRowsFitAndStayPut(t *testing.T) {
+	codes := []policies.Code{policies.Held, policies.Probing, policies.Queued, policies.Launching, policies.Blocked, policies.Storming}
+	classes := []finding.Class{finding.Rate, finding.Overload, finding.Window, finding.Daily, finding.Credit, finding.Spend, finding.Retrying, ""}
+	control := regexp.MustCompile(`[\x00-\x1f\x7f-\x9f]`)
+	colour := regexp.MustCompile(`\x1b\[[0-9]*m`)
+	for _, code := range codes {
+		for _, class := range classes {
+			for _, keys := range []shim.Hint{shim.HintKeys, shim.HintQuit, shim.HintNone} {
+				p := pauseOf(code, class)
+				p.Keys, p.Dropped, p.Agent, p.Label = keys, 12, "evil\x1b[2Jagent", "模型\x1b]0;x\a account"
+				for cols := 1; cols <= 160; cols += 3 {
+					row := (voice{true}).PauseRow(p, cols)
+					line := colour.ReplaceAllString((voice{true}).Line(p, cols), "")
+					if displaywidth.String(row) > cols || displaywidth.String(line) > cols {
+						t.Fatalf("%d columns: %q %q", cols, row, line)
+					}
+					if control.MatchString(row) || control.MatchString(line) {
+						t.Fatalf("control bytes: %q %q", row, line)
+					}
+				}
+				for _, s := range []string{(voice{}).Title(p), (voice{}).Note(p), (voice{}).Ask(p), (voice{}).GiveUp(p),
+					(voice{}).Notice(shim.Notice{Kind: shim.Suspended, Pause: p}), (voice{}).Notice(shim.Notice{Kind: shim.NeedsYou, Pause: p})} {
+					if control.MatchString(s) {
+						t.Fatalf("control bytes: %q", s)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSpanAndClock(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", time.Millisecond: "1s", 59 * time.Second: "59s", time.Minute: "1m 00s", 245 * time.Second: "4m 05s",
+		time.Hour: "1h 00m", 25*time.Hour + 59*time.Minute: "1d 1h",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+	for in, want := range map[time.Time]string{
+		noon.Add(time.Hour): "13:00:00", noon.Add(26 * time.Hour): "Mon 14:00", noon.Add(30 * 24 * time.Hour): "29 Dec 2026 12:00", noon.Add(-30 * time.Hour): "28 Nov 2026 06:00",
+	} {
+		if got := clock(in, noon); got != want {
+			t.Errorf("%v: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// The names of `log --json` are an interface.
+func TestLogFields(t *testing.T) {
+	var got []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[lockfile.Event]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		got = append(got, name)
+	}
+	want := strings.Fields("at event session agent limiter model project class cause measure scope error_code until retry_after_s confidence rule rows reason")
+	if !slices.Equal(got, want) {
+		t.Errorf("fields %q", got)
+	}
+}
