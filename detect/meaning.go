@@ -176,7 +176,7 @@ func fill(f *finding.Finding, text string, m meaning, sure bool) {
 	if f.Scope == "" && sure {
 		f.Scope = m.scope
 	}
-	if f.Model = modelOf(text); f.Model != "" && f.Scope == "" && modelLimit.MatchString(text) {
+	if f.Model = modelOf(text); f.Scope == "" && modelLimit.MatchString(text) {
 		f.Scope = finding.Model
 	}
 	if f.Scope == "" {
@@ -231,7 +231,7 @@ var (
 	projectPat = ownPattern("(?:in organization `?|for organization `?|org: |project_number:|projects/)(org-[\\w-]+|[\\w-]{6,})")
 	modelPat   = ownPattern("(?:for |model:? ?|model: |reach |from |in )`?\"?((?:gpt|o\\d|gemini|claude|llama|qwen|kimi|glm|grok|deepseek|mistral|codex)[\\w./-]*\\d[\\w.-]*)")
 	familyPat  = ownPattern(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
-	modelLimit = ownPattern(`(?i)PerModel|on this model|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|model: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
+	modelLimit = ownPattern(`(?i)PerModel|quota on this model|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|\bmodel: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
 )
 
 func errorCode(text string) string {
@@ -264,8 +264,9 @@ var (
 	inTokens  = ownPattern(`(?i)input[ _]?tokens`)
 	outTokens = ownPattern(`(?i)output[ _]?tokens`)
 	tokens    = ownPattern(`(?i)\btokens\b|\bTP[MD]\b`)
-	requests  = ownPattern(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_ ]requests|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests`)
+	requests  = ownPattern(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_-]requests\b|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests`)
 	parallel  = ownPattern(`(?i)concurren`)
+	freeUsage = ownPattern(`(?i)free\W?usage`)
 )
 
 // measureOf is what ran out by the words of a text.
@@ -293,6 +294,8 @@ func measureOf(text string, c finding.Class) finding.Measure {
 		return finding.Tokens
 	case requests.MatchString(text):
 		return finding.Requests
+	case c == finding.Daily && freeUsage.MatchString(text):
+		return finding.Usage
 	}
 	return ""
 }
