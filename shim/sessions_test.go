@@ -222,7 +222,7 @@ func TestPauseInTmux(t *testing.T) {
 			}
 			draw := []string{self(t), drawArg, scr, "80", "23", filepath.Join(t.TempDir(), "log")}
 			tmux(append([]string{"new-session", "-d", "-x", "80", "-y", "24", "-s", "x"}, draw...)...)
-			t.Cleanup(func() { tmux("kill-server") })
+			t.Cleanup(func() { _ = exec.Command(path, "-S", sock, "kill-server").Run() }) // it ends with its last window
 			tmux(append([]string{"new-window", "-t", "x:1", self(t), sessionArg}, draw...)...)
 			show := func(window int) string { return tmux("capture-pane", "-e", "-p", "-t", "x:"+strconv.Itoa(window)) }
 			drawn := func(n int) { // the last thing that a picture writes
@@ -244,6 +244,13 @@ func TestPauseInTmux(t *testing.T) {
 			}
 			eventually(t, "another picture", func() bool { return show(0) != before })
 			drawn(2)
+			for w := range 2 {
+				tmux("send-keys", "-t", "x:"+strconv.Itoa(w), "q")
+			}
+			eventually(t, "both have ended", func() bool {
+				l, err := store.Read()
+				return err == nil && len(l.Sessions) == 0 && exec.Command(path, "-S", sock, "ls").Run() != nil
+			})
 		})
 	}
 }
