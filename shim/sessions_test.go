@@ -286,3 +286,23 @@ func TestIdleSessionDoesNotTick(t *testing.T) {
 	p.send("q")
 	p.code()
 }
+
+// The notification program gets the sentence as one argument, and no shell
+// reads it.
+func TestNotifyCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bell")
+	p := newPauseDesk(t, "alt", 80, 12, bellEnv+"="+file)
+	p.paused()
+	p.open()
+	p.shows("the picture", p.want(1))
+	eventually(t, "the notices", func() bool {
+		b, _ := os.ReadFile(file)
+		return strings.Count(string(b), "|") == 2
+	})
+	b, _ := os.ReadFile(file)
+	if got := string(b); !strings.Contains(got, " -e notice  suspended|") || !strings.Contains(got, " -e notice  continued|") {
+		t.Errorf("the program got %q", got)
+	}
+	p.send("q")
+	p.code()
+}
