@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,7 +143,9 @@ func (h *fakeHands) Continue() error {
 }
 
 func (h *fakeHands) Held() bool { return h.held }
-func (h *fakeHands) Quit()      { h.j.add("quit") }
+func (h *fakeHands) Quit(sig syscall.Signal) {
+	h.j.add("%s", map[syscall.Signal]string{syscall.SIGTERM: "quit", syscall.SIGHUP: "quit harder", syscall.SIGKILL: "kill"}[sig])
+}
 
 type fakeFace struct {
 	j     *journal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"syscall"
 	"time"
 
 	"qshim/detect"
@@ -46,6 +47,7 @@ type governor struct {
 	model    string
 	activity detect.Activity
 	owed     []change  // what the ledger could not be told yet, oldest first
+	quits    int       // steps taken to end the agent that its user quits
 	over     bool      // the agent has ended: nothing is to be decided any more
 	care     time.Time // when to look after suspended siblings; zero: there are none
 	tidied   time.Time // when dead sessions may be looked after again
@@ -62,8 +64,8 @@ type hands interface {
 	Continue() error
 	// Held reports whether the last order was Suspend.
 	Held() bool
-	// Quit ends the agent as SIGTERM would, suspended or not.
-	Quit()
+	// Quit ends the agent as sig would, suspended or not.
+	Quit(sig syscall.Signal)
 }
 
 // face is what a governor can show.
@@ -183,7 +185,7 @@ type change = func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)
 // is to be claimed it takes the lock, and then the decision under the lock
 // counts.
 func (g *governor) decide(ctx context.Context) {
-	if g.over {
+	if g.over || g.quits > 0 {
 		return
 	}
 	l, err := g.store.Read()
@@ -252,6 +254,10 @@ const tidyEvery = time.Second
 // again makes up for what failed: what the ledger is owed is tried with a
 // decision.
 func (g *governor) again(ctx context.Context) {
+	if g.quits > 0 {
+		g.quit()
+		return
+	}
 	if len(g.owed) > 0 && !g.over {
 		g.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) { return l, nil })
 		return
@@ -406,7 +412,7 @@ func (g *governor) show() { g.face.Pause(g.facts()) }
 func (g *governor) facts() Pause {
 	p := Pause{Decision: g.last, Now: g.now()}
 	if g.pause != nil {
-		p.Keys, p.Dropped = g.pause.hint(), g.pause.dropped
+		p.Keys, p.Dropped = g.pause.hint(p.Now), g.pause.dropped
 	}
 	return p
 }
@@ -420,10 +426,29 @@ func (g *governor) key(ctx context.Context, k Key) {
 	case runAnyway:
 		g.runAnyway(ctx)
 	case quit:
-		g.hands.Quit()
+		g.quit()
 	case redraw:
 		g.show()
 	}
+}
+
+// quitSteps end an agent that its user quits: what a SIGTERM does, then what
+// the end of its terminal does, and at last what nothing can refuse.
+var quitSteps = []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL}
+
+// quitPatience is how long an agent may take to end; Claude Code and Codex take
+// under a second.
+const quitPatience = 3 * time.Second
+
+// quit ends the agent, one step harder each time. From the first on nothing is
+// decided any more: the agent runs, to come to its end.
+func (g *governor) quit() {
+	if g.quits >= len(quitSteps) {
+		return
+	}
+	g.hands.Quit(quitSteps[g.quits])
+	g.quits++
+	g.wake = g.now().Add(quitPatience)
 }
 
 // runAnyway lets this session run until the holds that stop it end: its user

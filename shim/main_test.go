@@ -210,7 +210,7 @@ func (c *control) orders(s *Session) {
 		case "nudge":
 			s.Nudge()
 		case "quit":
-			s.Terminate()
+			s.End(unix.SIGTERM)
 		}
 		c.say("did %s %v held=%v", f[0], err, s.Held())
 	}

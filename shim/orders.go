@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"errors"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -208,8 +209,16 @@ func (s *Session) release() {
 	s.letRun(false)
 }
 
-// Terminate ends the agent as a SIGTERM to qshim would.
-func (s *Session) Terminate() { s.wake.add(unix.SIGTERM) }
+// End ends the agent: with SIGTERM as one to qshim would, else by the signal
+// itself. A held agent is continued, so that it can act on it.
+func (s *Session) End(sig syscall.Signal) {
+	if sig == unix.SIGTERM {
+		s.wake.add(unix.SIGTERM)
+		return
+	}
+	_ = s.child.Signal(sig) // it may have ended just now
+	s.release()
+}
 
 // SuspendByUser does what Ctrl-Z does, for a user whose key the held agent did
 // not get: qshim stops itself and leaves the agent stopped. Without a shell to

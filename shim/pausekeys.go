@@ -42,9 +42,12 @@ type pauseKeys struct {
 
 func newPauseKeys(now time.Time) *pauseKeys { return &pauseKeys{last: now} }
 
-func (p *pauseKeys) hint() Hint {
-	if p.confirm {
+func (p *pauseKeys) hint(now time.Time) Hint {
+	switch {
+	case p.confirm:
 		return HintQuit
+	case !p.interrupt.IsZero() && now.Sub(p.interrupt) <= twice:
+		return HintAgain
 	}
 	return HintKeys
 }

@@ -45,9 +45,10 @@ type Hint int
 
 // The hints.
 const (
-	HintKeys Hint = iota // the keys there are
-	HintQuit             // q was pressed: y confirms
-	HintNone             // nobody can press a key: a log line
+	HintKeys  Hint = iota // the keys there are
+	HintQuit              // q was pressed: y confirms
+	HintAgain             // Ctrl-C was pressed: another one quits
+	HintNone              // nobody can press a key: a log line
 )
 
 // Notice is something worth telling a person who is looking elsewhere.

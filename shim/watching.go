@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"qshim/detect"
@@ -58,9 +59,9 @@ func (h *sessionHands) setRecord(record func([]lockfile.Stopped) error) {
 	h.stop.record = record
 }
 
-func (h *sessionHands) Continue() error { return h.session.Continue() }
-func (h *sessionHands) Held() bool      { return h.session.Held() }
-func (h *sessionHands) Quit()           { h.session.Terminate() }
+func (h *sessionHands) Continue() error         { return h.session.Continue() }
+func (h *sessionHands) Held() bool              { return h.session.Held() }
+func (h *sessionHands) Quit(sig syscall.Signal) { h.session.End(sig) }
 
 // beforeStop runs within Suspend, on the governor's goroutine; or on the
 // session's, when a held agent without a terminal is stopped again after fg:

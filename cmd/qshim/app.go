@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"qshim/cmd/internal/painter"
 	"qshim/lockfile"
@@ -125,7 +127,7 @@ func (a *app) configFile() (name string, data []byte, err error) {
 		}
 		name = filepath.Join(dir, "config.toml")
 	}
-	data, err = os.ReadFile(name)
+	data, err = readConfig(name, asked)
 	if errors.Is(err, os.ErrNotExist) && !asked {
 		return name, nil, nil
 	}
@@ -135,6 +137,34 @@ func (a *app) configFile() (name string, data []byte, err error) {
 		return name, nil, usagef("config file %s: %v", name, e.Err)
 	}
 	return name, data, nil
+}
+
+// maxConfig bounds a config file, in bytes.
+const maxConfig = 1 << 20
+
+// readConfig reads a config file. The one that is looked for by itself must be
+// a regular file, so that nothing that lies there can hang a launch; one that
+// was asked for may be a pipe (<(…)).
+func readConfig(name string, asked bool) ([]byte, error) {
+	flag := os.O_RDONLY
+	if !asked {
+		flag |= unix.O_NONBLOCK
+	}
+	f, err := os.OpenFile(name, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !asked && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a regular file")}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(data) > maxConfig {
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is larger than 1 MiB")}
+	}
+	return data, err
 }
 
 // configDir is $XDG_CONFIG_HOME/qshim, else ~/.config/qshim; empty without a home.

@@ -96,7 +96,11 @@ func (a *app) showDemo(ctx context.Context, provider *fakeprovider.Server, with,
 	}
 	done := make(chan struct{})
 	go func() { both.Wait(); close(done) }()
-	pic := newPicture(a.stdout, paletteFor(a.stdout, a.getenv), term.IsTerminal(int(a.stdout.Fd())))
+	cols := 0
+	if c, _, err := term.GetSize(int(a.stdout.Fd())); err == nil {
+		cols = max(c, 20)
+	}
+	pic := newPicture(a.stdout, paletteFor(a.stdout, a.getenv), cols)
 	defer pic.end()
 	tick := time.NewTicker(demoRefresh)
 	defer tick.Stop()

@@ -249,7 +249,7 @@ func otherAgents(names map[string]string, governed map[int]bool) (out []runningA
 		name := agentName(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), names)
 		pid := atoi(filepath.Base(dir))
 		if name == "" || slices.ContainsFunc(ancestorsOf(pid, parentOf), func(up int) bool {
-			return governed[up] || processName(up, names) != ""
+			return governed[up] || processName(up, names) != "" || isQshim(up)
 		}) {
 			continue
 		}

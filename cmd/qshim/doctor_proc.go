@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,6 +34,12 @@ func processName(pid int, names map[string]string) string {
 		return ""
 	}
 	return agentName(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), names)
+}
+
+// isQshim reports whether a process runs qshim, with whatever state directory.
+func isQshim(pid int) bool {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return err == nil && filepath.Base(strings.TrimSuffix(exe, " (deleted)")) == "qshim"
 }
 
 func ownedBy(info fs.FileInfo, uid int) bool {

@@ -14,12 +14,15 @@ type picture struct {
 	w     io.Writer
 	p     palette
 	live  bool
+	cols  int               // of the terminal
 	lines int               // drawn last
 	said  map[string]string // without a terminal: what was said of each agent
 }
 
-func newPicture(w io.Writer, p palette, live bool) *picture {
-	v := &picture{w: w, p: p, live: live, said: map[string]string{}}
+// newPicture draws on a terminal of so many columns; 0: none, lines are printed.
+func newPicture(w io.Writer, p palette, cols int) *picture {
+	live := cols > 0
+	v := &picture{w: w, p: p, live: live, cols: cols, said: map[string]string{}}
 	if live {
 		_, _ = io.WriteString(w, "\x1b[?25l") // a terminal that is gone shows nothing anyway
 	}
@@ -32,7 +35,13 @@ func (v *picture) end() {
 	}
 }
 
-const demoColumn = 52 // cells of the left half
+const (
+	demoColumn = 52  // cells of the left half
+	demoWide   = 100 // columns from which on the halves stand side by side
+)
+
+// cells measures and cuts text that holds colours.
+var cells = displaywidth.Options{ControlSequences: true}
 
 func (v *picture) draw(t time.Duration, with, alone fleetLook) {
 	if !v.live {
@@ -46,7 +55,7 @@ func (v *picture) draw(t time.Duration, with, alone fleetLook) {
 	}
 	rows := v.rows(t, with, alone)
 	for _, r := range rows {
-		b.WriteString("\r\x1b[K" + r + "\n")
+		b.WriteString("\r\x1b[K" + cells.TruncateString(r, v.cols-1, "") + "\x1b[0m\n")
 	}
 	v.lines = len(rows)
 	_, _ = io.WriteString(v.w, b.String()) // as above
@@ -54,20 +63,32 @@ func (v *picture) draw(t time.Duration, with, alone fleetLook) {
 
 func (v *picture) rows(t time.Duration, with, alone fleetLook) []string {
 	rows := []string{
-		v.p.bold(fmt.Sprintf("%d agents, one account, about %d requests a minute, each task %d calls", demoAgents, demoBucket.RPM, demoCalls)) +
-			v.p.dim(fmt.Sprintf("   %2ds", int(t.Seconds()))),
+		v.p.bold(fmt.Sprintf("%d agents, one account, %d requests a minute, tasks of %d calls", demoAgents, demoBucket.RPM, demoCalls)) +
+			v.p.dim(fmt.Sprintf("  %2ds", int(t.Seconds()))),
 		"",
-		v.two(v.p.bold("with qshim"), v.p.bold("the same agents alone")),
 	}
-	for i := range with.agents {
-		rows = append(rows, v.two(v.agent(with.agents[i], with.now), v.agent(alone.agents[i], alone.now)))
+	left, right := v.half("with qshim", with), v.half("the same agents alone", alone)
+	if v.cols < demoWide {
+		return append(append(append(rows, left...), ""), right...)
 	}
-	return append(rows, "", v.two(v.tally(with), v.tally(alone)), "")
+	for i := range left {
+		rows = append(rows, v.two(left[i], right[i]))
+	}
+	return append(rows, "")
+}
+
+// half is one fleet.
+func (v *picture) half(name string, f fleetLook) []string {
+	rows := []string{v.p.bold(name)}
+	for _, a := range f.agents {
+		rows = append(rows, v.agent(a, f.now))
+	}
+	return append(rows, v.tally(f))
 }
 
 // two puts two halves side by side, whatever their colours take.
 func (v *picture) two(left, right string) string {
-	return left + strings.Repeat(" ", max(2, demoColumn-displaywidth.Options{ControlSequences: true}.String(left))) + right
+	return left + strings.Repeat(" ", max(2, demoColumn-cells.String(left))) + right
 }
 
 func (v *picture) agent(a agentLook, now time.Time) string {

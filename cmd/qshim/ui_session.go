@@ -21,18 +21,14 @@ var _ shim.Voice = voice{}
 // stands still wants to know how to go on. It uses no symbol whose width
 // terminals disagree on.
 func (v voice) PauseRow(p shim.Pause, cols int) string {
-	keys := "r run anyway · q quit"
-	if p.Keys == shim.HintQuit {
-		keys = "quit? y yes · any other key no"
-	}
-	if p.Dropped > 0 && p.Keys == shim.HintKeys {
-		keys += fmt.Sprintf(" · %s not sent", count(p.Dropped, "key"))
-	}
+	keys := pauseKeyWords(p)
 	why, end := reasonWords(p), endWords(p)
 	for _, row := range []string{
 		" qshim: suspended · " + why + " · " + end + " · " + keys + " ",
-		" suspended · " + shortWhy(p) + " · " + end + " · " + keys + " ",
-		" " + end + " · " + keys + " ",
+		" qshim: suspended · " + shortWhy(p) + " · " + end + " · " + keys + " ",
+		" suspended · " + briefWhy(p) + " · " + end + " · " + keys + " ",
+		" suspended · " + end + " · " + keys + " ",
+		" suspended · " + end + " · r · q ",
 		" " + end + " · r · q ",
 	} {
 		if displaywidth.String(row) <= cols {
@@ -40,6 +36,20 @@ func (v voice) PauseRow(p shim.Pause, cols int) string {
 		}
 	}
 	return displaywidth.TruncateString(" "+end, cols, "…")
+}
+
+func pauseKeyWords(p shim.Pause) string {
+	switch p.Keys {
+	case shim.HintQuit:
+		return "quit? y yes · any other key no"
+	case shim.HintAgain:
+		return "Ctrl-C again quits"
+	}
+	keys := "r run anyway · q quit"
+	if p.Dropped > 0 {
+		keys += fmt.Sprintf(" · %s not sent", count(p.Dropped, "key"))
+	}
+	return keys
 }
 
 func (v voice) Title(p shim.Pause) string {
@@ -67,7 +77,7 @@ func (v voice) Line(p shim.Pause, cols int) string {
 	}
 	lead := "qshim: " + printable(p.Agent) + " waits to launch: "
 	why, end := reasonWords(p), endWords(p)
-	for _, why := range []string{why, shortWhy(p)} {
+	for _, why := range []string{why, shortWhy(p), briefWhy(p)} {
 		if cols == 0 || displaywidth.String(lead+why+", "+end+keys) < cols {
 			return lead + why + ", " + v.p.bold(end) + v.p.dim(keys)
 		}
@@ -142,6 +152,20 @@ func shortWhy(p shim.Pause) string {
 		return "another session is being refused and retries by itself" // it shows that to its user
 	}
 	return className(class, p.Decision.Hold.Measure)
+}
+
+// briefWhy is shortWhy in as few words as say it.
+func briefWhy(p shim.Pause) string {
+	switch p.Decision.Reason.Code {
+	case policies.Probing:
+		return "another session goes first"
+	case policies.Queued:
+		return "one after another"
+	}
+	if p.Decision.Hold.Class == finding.Retrying {
+		return "another session is refused"
+	}
+	return shortWhy(p)
 }
 
 // endWords says when it goes on: a countdown, a place in the queue, or a person.

@@ -142,7 +142,7 @@ func (w *walker) near(key string) string {
 		}
 	}
 	if best == "" {
-		return "; qshim config show lists them all"
+		return "; the README and policies/default.toml list them all"
 	}
 	return "; did you mean " + best + "?"
 }
