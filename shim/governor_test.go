@@ -333,6 +333,14 @@ func TestPauseKeysReachTheGovernor(t *testing.T) {
 		}
 		b.key(b.ctx, KeyYes)
 		b.did("quit")
+		b.pass(quitPatience + time.Second) // it ignores SIGTERM
+		b.did("quit harder")
+		b.decide(b.ctx)
+		b.did() // the hold still stands, but an agent that is to end is not stopped again
+		b.pass(quitPatience)
+		b.did("kill")
+		b.pass(time.Minute)
+		b.did()
 	})
 }
 
