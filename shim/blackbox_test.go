@@ -331,7 +331,10 @@ func waitGone(t *testing.T, pids []int) {
 			continue // gone, and collected
 		}
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, _ := unix.Poll(fds, int(patience.Milliseconds()))
+		n, err := unix.Poll(fds, int(patience.Milliseconds()))
+		for err == unix.EINTR { // Go's own signals
+			n, err = unix.Poll(fds, int(patience.Milliseconds()))
+		}
 		_ = unix.Close(fd)
 		if n != 1 {
 			t.Errorf("process %d lives on in state %c", pid, state(pid))

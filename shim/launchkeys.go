@@ -49,7 +49,7 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 				return
 			case s := <-sigs:
 				if s == unix.SIGTSTP {
-					w.stopJob(k)
+					w.stopJob(ctx, k, sigs)
 				} else if !k.take(s) {
 					last.Store(int32(s.(syscall.Signal)))
 					cancel()
@@ -189,7 +189,7 @@ func (k *keyboard) look() {
 // stopJob is Ctrl-Z: the whole job stops, as the terminal's own would make it.
 // Siblings must not elect a launch that sleeps, nor may it take the ledger's
 // lock into its sleep. Where no shell could continue us nothing happens.
-func (w *LaunchWait) stopJob(k *keyboard) {
+func (w *LaunchWait) stopJob(ctx context.Context, k *keyboard, sigs chan os.Signal) {
 	if proc.Orphaned() {
 		return
 	}
@@ -199,8 +199,34 @@ func (w *LaunchWait) stopJob(k *keyboard) {
 		_ = k.t.Restore() // hung up meanwhile: nothing to restore
 	}
 	_ = unix.Kill(0, unix.SIGSTOP)
+	awaitCont(ctx, sigs)
+	k.look()
 	awake()
 	w.setUserStopped(false)
+}
+
+// awaitCont returns when we have been continued. kill(2) returns before the stop
+// takes effect on every thread: one that went on at once could take the
+// ledger's lock and be stopped with it (seen under the race detector). Other
+// signals keep their place.
+func awaitCont(ctx context.Context, sigs chan os.Signal) {
+	var others []os.Signal
+	for waiting := true; waiting; {
+		select {
+		case <-ctx.Done():
+			waiting = false
+		case s := <-sigs:
+			if waiting = s != unix.SIGCONT; waiting {
+				others = append(others, s)
+			}
+		}
+	}
+	for _, s := range others {
+		select {
+		case sigs <- s:
+		default: // as many of the same are waiting
+		}
+	}
 }
 
 func (w *LaunchWait) setUserStopped(on bool) {
