@@ -3,6 +3,7 @@ package realagents
 import (
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -98,13 +99,27 @@ func TestScenario(t *testing.T) {
 	}
 }
 
+// ended hangs up and waits for the end. Gemini CLI 0.61.0 does not survive a
+// hangup in an orderly way, with or without qshim (SIGABRT or SIGSEGV in node's
+// terminal code, measured), and about one in forty stays: that one is killed,
+// since the end itself is not what is tested here.
+func (b *bench) ended(s *Session) error {
+	if _, err := s.Hangup(patience / 4); err == nil {
+		return nil
+	}
+	for _, p := range s.Agent(b.install) {
+		signalTo(p, syscall.SIGKILL)
+	}
+	_, err := s.Exited(patience)
+	return err
+}
+
 // found checks what qshim made of it.
 func (c scenario) found(b *bench, s *Session, asked time.Time) {
 	b.Helper()
 	if c.class == "" {
 		// What is not found by its end was not found.
-		_, err := s.Hangup(patience)
-		b.must(err)
+		b.must(b.ended(s))
 		b.logged("exit", func(e event) bool { return e.Event == "exit" })
 		for _, e := range b.events() {
 			if e.Event == "hold" || (e.Event == "finding" && e.Confidence != "weak") {
