@@ -176,22 +176,6 @@ func (d *desk) expect(s string) {
 	d.mu.Unlock()
 }
 
-// between waits for the text between two marks.
-func (d *desk) between(from, to string) string {
-	d.t.Helper()
-	d.expect(from)
-	var s string
-	d.wait(to, func() bool {
-		i := bytes.Index(d.out, []byte(to))
-		if i < 0 {
-			return false
-		}
-		s = string(d.out[:i])
-		return true
-	})
-	return s
-}
-
 func (d *desk) output() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -29,7 +29,6 @@ type Session struct {
 
 	mu      sync.Mutex
 	screen  *screen.Screen
-	raw     []byte        // everything written, for a failure's report
 	changed chan struct{} // closed and replaced at each change
 	exited  bool
 	code    int // as a shell says it
@@ -99,9 +98,6 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
 }
 
-// rawLimit keeps the end of what was written, enough for a report.
-const rawLimit = 1 << 20
-
 func (s *Session) read() {
 	buf := make([]byte, 32<<10)
 	for {
@@ -118,10 +114,6 @@ func (s *Session) read() {
 func (s *Session) take(b []byte) {
 	s.mu.Lock()
 	_, _ = s.screen.Write(b) // never fails
-	s.raw = append(s.raw, b...)
-	if len(s.raw) > rawLimit {
-		s.raw = append(s.raw[:0], s.raw[len(s.raw)-rawLimit/2:]...)
-	}
 	x, y := s.screen.Cursor()
 	s.wake()
 	s.mu.Unlock()
@@ -295,13 +287,6 @@ func (s *Session) Exited(limit time.Duration) (int, error) {
 	case <-time.After(limit):
 		return 0, s.failure("still running after %v", limit)
 	}
-}
-
-// Raw is what the agent wrote, at least the last half megabyte of it.
-func (s *Session) Raw() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return bytes.Clone(s.raw)
 }
 
 // Processes are all that the session has started and that still run.

@@ -43,13 +43,6 @@ func Tree(pid, pgrp int) []Target {
 	return list
 }
 
-// IsStopped reports whether pid is stopped now.
-func IsStopped(pid int) bool {
-	const sstop = 4 // SSTOP in sys/proc.h
-	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	return err == nil && k.Proc.P_stat == sstop
-}
-
 func parentOf(pid int) (int, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

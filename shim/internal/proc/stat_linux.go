@@ -108,12 +108,6 @@ func children(pid int) []int {
 	return out
 }
 
-// IsStopped reports whether pid is stopped (state T) now.
-func IsStopped(pid int) bool {
-	s, err := readStat(pid)
-	return err == nil && s.state == 'T'
-}
-
 // parentOf is used by Orphaned.
 func parentOf(pid int) (int, error) {
 	s, err := readStat(pid)

@@ -16,7 +16,4 @@ func PendingStop(int) bool { return false }
 // Tree is not known here.
 func Tree(int, int) []Target { return nil }
 
-// IsStopped is not known here.
-func IsStopped(int) bool { return false }
-
 func parentOf(int) (int, error) { return 0, ErrUnsupported }
