@@ -267,8 +267,12 @@ func (e *edit) seen(lim *lockfile.Limiter, c Constants, class finding.Class) boo
 
 // oldNews reports whether a hit was printed so soon after the session's own
 // continue or launch that it tells of the time before. A limit that names a
-// time still to come is news all the same.
+// time still to come is news all the same, and so is the hit of a turn that
+// began after it: Codex 0.171.0 starts, asks and is refused within 0.95 s.
 func (e *edit) oldNews(c Constants, f finding.Finding) bool {
+	if !e.s.TurnBegan.IsZero() && !e.s.TurnBegan.Before(e.s.Released) {
+		return false
+	}
 	since := e.in.Now.Sub(e.s.Released)
 	if e.s.Released.IsZero() || since < 0 || since >= c.Probe.OldNews || isMoney(f.Class) {
 		return false
