@@ -54,7 +54,7 @@ func (e *edit) tidy(id string) {
 	_, due, _ := v.holds(lim, e.s)
 	if lim.Probe == nil && len(due) > 0 && stopped(e.s) && !v.heldOn(id, e.s) && !v.heldElsewhere(id, e.s) && len(v.candidates(id)) == 0 {
 		// Nobody is there to go first: the limiter is open, and the first may go at once.
-		e.open(&lim, func(h lockfile.Hold) bool { return !h.Blocked && !h.Until.After(e.in.Now) })
+		e.open(&lim, func(h lockfile.Hold) bool { return !h.Blocked && (v.steppedBack(h) || !h.Until.After(e.in.Now)) })
 		if lim.Release != nil {
 			lim.Release.Next = e.in.Now
 		}
