@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"qshim/lockfile/fault"
 )
 
 // The names in the state directory (DESIGN section 6).
@@ -274,8 +276,8 @@ func (d *Dir) wrap(err error) error {
 
 // at marks a step of a change; tests fail or die there.
 func (d *Dir) at(step string) error {
-	if d.o.step == nil {
-		return nil
+	if err := fault.Err(step); err != nil || d.o.step == nil {
+		return err
 	}
 	return d.o.step(step)
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"qshim/lockfile/fault"
 )
 
 // locked runs fn under the lock of the whole directory, with any change that a
@@ -59,6 +61,7 @@ func (d *Dir) lockedInTurn(ctx context.Context, wait time.Duration, late <-chan 
 	}
 	// Closing the descriptor is the release: it was opened for this one use.
 	defer closeFD(fd)
+	fault.At("locked")
 	h := &holder{rooms: r, fd: fd}
 	if h.gen, err = readStamp(fd); err != nil {
 		return d.wrap(err)
@@ -125,7 +128,9 @@ func (d *Dir) flockOnce(ctx context.Context, r *rooms, wait time.Duration, late 
 	if err != nil {
 		return -1, err
 	}
-	err = flock(fd, exclusNB)
+	if err = fault.Err("flock"); err == nil {
+		err = flock(fd, exclusNB)
+	}
 	if err == nil {
 		return fd, nil
 	}
@@ -254,7 +259,11 @@ func checkFlock(top int) error {
 	defer closeFD(b)
 	// Shared first: two qshims that start together must not see each other's
 	// check as a held lock, which would be right but hide a broken one.
-	if err := flock(a, shared); err != nil {
+	err = fault.Err("flock")
+	if err == nil {
+		err = flock(a, shared)
+	}
+	if err != nil {
 		if isBusy(err) {
 			return nil
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"qshim/lockfile/fault"
 )
 
 // Recover implements Store. Continuing comes first and outside the lock: if
@@ -48,6 +50,7 @@ func (d *Dir) Recover(cont func(Stopped) error) ([]Session, error) {
 func continueAll(s Session, cont func(Stopped) error) error {
 	var errs []error
 	for _, p := range s.Stopped {
+		fault.At("continue orphan")
 		if err := cont(p); err != nil {
 			errs = append(errs, fmt.Errorf("process %d of session %s: %w", p.PID, s.ID, err))
 		}
@@ -83,7 +86,7 @@ func forget(l Ledger, done map[string]bool) {
 }
 
 // sweep removes what killed writers left: lease and spare files without a session,
-// // temporary files, and the debug logs of sessions that are gone. All under the
+// temporary files, and the debug logs of sessions that are gone. All under the
 // lock: a session leases under it, and only then has a log.
 func (d *Dir) sweep() error {
 	return d.locked(context.Background(), LockWait, func(r *holder) error {

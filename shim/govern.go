@@ -10,6 +10,7 @@ import (
 	"qshim/detect"
 	"qshim/detect/finding"
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/policies"
 )
 
@@ -103,6 +104,9 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 	if !model && len(r.Findings) == 0 && began.Nothing() && ended.Nothing() {
 		return // the ledger is not for heartbeats
 	}
+	if len(r.Findings) > 0 {
+		fault.At("finding seen")
+	}
 	g.update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, events []lockfile.Event) {
 		step := func(next lockfile.Ledger, ev []lockfile.Event) { l, events = next, append(events, ev...) }
 		if s, ok := l.Sessions[g.self]; ok && model {
@@ -169,6 +173,7 @@ func (g *governor) update(ctx context.Context, fn change) {
 		g.failOpen(ctx, err)
 		return
 	}
+	fault.At("told the ledger")
 	g.owed, g.failed = nil, ""
 	for _, e := range events {
 		if e.Event == "surface" {
@@ -268,6 +273,8 @@ func (g *governor) again(ctx context.Context) {
 // step decides under the lock. also is what goes into the session's record with
 // it, where the decision is to suspend.
 func (g *governor) step(ctx context.Context, also []lockfile.Stopped) (d policies.Decision, err error) {
+	fault.At("claim")
+	defer fault.At("claimed")
 	_, err = g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		next, dd, events := g.policy.Step(old, g.input())
 		d = dd
@@ -320,6 +327,7 @@ func (g *governor) suspend(ctx context.Context, d policies.Decision) {
 		g.failOpen(ctx, err)
 		return
 	}
+	fault.At("suspended")
 	g.last, g.wake, g.deadline, g.failed = d, d.Wake, d.Until, ""
 	g.pause = newPauseKeys(now)
 	g.show()
@@ -342,7 +350,9 @@ func (g *governor) resume(ctx context.Context) {
 		}
 		g.pause = nil
 	}
+	fault.At("continued")
 	g.forget(ctx)
+	fault.At("forgotten")
 	if paused {
 		g.face.Notify(Notice{Kind: Continued, Pause: g.facts()})
 	}

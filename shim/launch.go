@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/policies"
 )
 
@@ -103,6 +104,7 @@ func (w *LaunchWait) decide(ctx context.Context) (policies.Decision, bool) {
 	}
 	d := w.Policy.Decide(l, w.Self, w.Now())
 	if d.Claim {
+		fault.At("launch claim")
 		_, err = w.Store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 			next, dd, events := w.Policy.Step(old, w.input())
 			d = dd
@@ -124,6 +126,7 @@ func (w *LaunchWait) input() policies.Input {
 func (w *LaunchWait) judge(d policies.Decision) (Verdict, bool) {
 	switch {
 	case d.Action == policies.Run:
+		fault.At("launch admitted")
 		if d.OpenWithNote && !w.noted {
 			w.noted = true
 			w.print(w.Voice.Note(w.facts(d)))

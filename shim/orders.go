@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/shim/internal/proc"
 )
 
@@ -66,7 +67,9 @@ func (s *Session) Suspend() error {
 		}
 		s.jobs.targets = []proc.Target{t}
 		s.held.Store(true)
+		fault.At("SIGSTOP")
 		_ = s.child.SignalGroup(unix.SIGSTOP) // ended meanwhile: the tap will say so
+		fault.At("SIGSTOP sent")
 	} else if err := s.stopTree(); err != nil {
 		return err
 	}
@@ -98,7 +101,9 @@ func (s *Session) stopTree() error {
 		s.held.Store(true)
 		for _, t := range fresh {
 			known[t] = true
+			fault.At("SIGSTOP")
 			_ = t.Signal(unix.SIGSTOP) // ended meanwhile
+			fault.At("SIGSTOP sent")
 		}
 		s.jobs.targets = append(s.jobs.targets, fresh...)
 	}
@@ -191,11 +196,14 @@ func (s *Session) letRun(keep bool) {
 	s.stopped.Store(false)
 	for i := len(s.jobs.targets) - 1; i >= 0; i-- { // children first: a parent may look at them at once
 		if t := s.jobs.targets[i]; t.PID != s.child.PID() {
+			fault.At("SIGCONT")
 			_ = t.Signal(unix.SIGCONT) // ended meanwhile
 		}
 	}
 	s.jobs.targets = nil
+	fault.At("SIGCONT")
 	_ = s.child.Continue() // ended meanwhile: the loop will see it
+	fault.At("SIGCONT sent")
 	if crossed {
 		_ = s.child.SignalGroup(unix.SIGTSTP)
 	}

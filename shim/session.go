@@ -32,6 +32,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/shim/internal/proc"
 	"qshim/shim/term"
 )
@@ -253,6 +254,7 @@ func (s *Session) finish() {
 
 // turn is one round of the loop.
 func (s *Session) turn() {
+	fault.At("turn")
 	fds := append(s.fds[:0], unix.PollFd{Fd: int32(s.wake.r), Events: unix.POLLIN})
 	for _, st := range s.streams {
 		fds = st.addTo(fds)

@@ -10,6 +10,7 @@ import (
 	"qshim/detect"
 	"qshim/detect/screen"
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/policies"
 	"qshim/shim/agentlog"
 	"qshim/shim/term"
@@ -34,6 +35,7 @@ func (r *runner) begin() {
 
 // introduce tells the ledger whose session it is.
 func (r *runner) introduce(ctx context.Context) {
+	fault.At("introduce")
 	id := r.session.Identity()
 	r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		if s, ok := l.Sessions[r.c.Self]; ok {
@@ -149,6 +151,7 @@ func (r *runner) tick(ctx context.Context) {
 
 // see hands something to the watcher and its report to the governor.
 func (r *runner) see(ctx context.Context, f func(*detect.Watcher) detect.Report) {
+	fault.At("watch")
 	r.gov.report(ctx, r.locked(f))
 }
 
@@ -265,6 +268,7 @@ func pauseKey(k term.Key, alone bool) Key {
 }
 
 func (r *runner) exited(ctx context.Context, code int, now time.Time) {
+	fault.At("agent ended")
 	r.face.over()
 	r.gov.over = true
 	r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Exit(now, code) })
@@ -278,6 +282,7 @@ func (r *runner) tail(ctx context.Context) {
 	if r.c.Log == nil {
 		return
 	}
+	fault.At("tail")
 	s := *r.c.Log
 	s.PID, s.Started = r.session.PID(), r.c.Now()
 	err := agentlog.Tail(ctx, s, func(it agentlog.Item) {

@@ -1,0 +1,123 @@
+//go:build faults
+
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What to inject, in the environment:
+//
+//	QSHIM_FAULT=kill@STEP[#N]       SIGKILL at the N-th time that STEP is reached (from 1)
+//	QSHIM_FAULT=stall@STEP[#N]      never come back from it
+//	QSHIM_FAULT=panic@STEP[#N]      panic in it
+//	QSHIM_FAULT=full@STEP[#N]       ENOSPC from the N-th time on, where the step can fail
+//	QSHIM_FAULT=errno:NUMBER@STEP   that error at every time
+//	QSHIM_FAULT=random:SEED:SHARE   SIGKILL at any step with that probability
+//	QSHIM_FAULT_TRACE=FILE          append "PID STEP" for each step
+//
+// STEP is a name as given to At or Err, or its beginning with a "*" behind it.
+const (
+	whatEnv  = "QSHIM_FAULT"
+	traceEnv = "QSHIM_FAULT_TRACE"
+)
+
+type plan struct {
+	sync.Mutex
+	kind, step string
+	from, seen int
+	errno      syscall.Errno
+	dice       *rand.Rand
+	share      float64
+	trace      *os.File
+}
+
+var armed = parse(os.Getenv(whatEnv), os.Getenv(traceEnv))
+
+func parse(what, trace string) *plan {
+	p := &plan{from: 1}
+	if trace != "" {
+		p.trace, _ = os.OpenFile(trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	}
+	if rest, ok := strings.CutPrefix(what, "random:"); ok {
+		seed, share, _ := strings.Cut(rest, ":")
+		n, _ := strconv.ParseUint(seed, 10, 64)
+		p.kind, p.dice = "random", rand.New(rand.NewPCG(n, n+1))
+		p.share, _ = strconv.ParseFloat(share, 64)
+		return p
+	}
+	kind, step, ok := strings.Cut(what, "@")
+	if !ok {
+		return p
+	}
+	p.kind, p.step = kind, step
+	if name, n, ok := strings.Cut(step, "#"); ok {
+		p.step = name
+		p.from, _ = strconv.Atoi(n)
+	}
+	if n, ok := strings.CutPrefix(kind, "errno:"); ok {
+		v, _ := strconv.Atoi(n)
+		p.kind, p.errno = "errno", syscall.Errno(v)
+	}
+	return p
+}
+
+// At is a step that cannot fail.
+func At(step string) { _ = Err(step) }
+
+// Err is a step that can.
+func Err(step string) error { return armed.reach(step) }
+
+func (p *plan) reach(step string) error {
+	kind := p.due(step)
+	switch kind {
+	case "kill", "random":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way
+	case "stall":
+		for {
+			time.Sleep(time.Hour)
+		}
+	case "panic":
+		panic(errors.New("injected at " + step))
+	case "full":
+		return fmt.Errorf("injected at %s: %w", step, syscall.ENOSPC)
+	case "errno":
+		return p.errno
+	}
+	return nil
+}
+
+// due says what is to happen now.
+func (p *plan) due(step string) string {
+	p.Lock()
+	defer p.Unlock()
+	if p.trace != nil {
+		_, _ = fmt.Fprintf(p.trace, "%d %s\n", os.Getpid(), step)
+	}
+	switch {
+	case p.kind == "":
+		return ""
+	case p.dice != nil:
+		if p.dice.Float64() < p.share {
+			return p.kind
+		}
+		return ""
+	}
+	if front, any := strings.CutSuffix(p.step, "*"); step != p.step && !(any && strings.HasPrefix(step, front)) {
+		return ""
+	}
+	p.seen++
+	if p.seen == p.from || p.seen > p.from && (p.kind == "full" || p.kind == "errno") {
+		return p.kind
+	}
+	return ""
+}
