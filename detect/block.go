@@ -74,7 +74,7 @@ func (p *book) classify(text string, m Mode, excerpt bool) line {
 			l.stop |= d.bit
 		}
 	}
-	l.hot = isHot(text, p.hot)
+	l.hot = l.start&p.always != 0 || isHot(text, p.hot)
 	return l
 }
 

@@ -3,15 +3,20 @@ package detect
 import (
 	"fmt"
 	"time"
-
-	"qshim/detect/finding"
 )
 
 // Example is a rule's example or counter-example that does not hold.
 type Example struct {
-	Rule string
-	Text string
-	Why  string
+	Rule      string // the rule's name
+	Text      string // the example, "" where there is none
+	Why       string // what is wrong with it
+	File      string // where it stands
+	Line, Col int    // from 1
+}
+
+// Error is the example's place and what is wrong, on one line.
+func (e Example) Error() string {
+	return fmt.Sprintf("%s:%d:%d: rule %q: %s", e.File, e.Line, e.Col, e.Rule, e.Why)
 }
 
 // exampleNow is when examples are read: fixed, so that they mean the same on
@@ -26,7 +31,7 @@ func (p *Profile) CheckExamples() (bad []Example) { return p.rules().checkExampl
 
 func (p *book) checkExamples() (bad []Example) {
 	for _, r := range p.rules {
-		bad = append(bad, p.checkRule(r.name, r.class, r.examples, r.not)...)
+		bad = append(bad, p.checkRule(r)...)
 	}
 	for _, r := range p.jsons {
 		if r.class == "" && r.otherwise == "" && r.effect != "" {
@@ -37,35 +42,71 @@ func (p *book) checkExamples() (bad []Example) {
 	return bad
 }
 
-func (p *book) checkRule(name string, class finding.Class, examples, not []string) (bad []Example) {
-	if class == classNone {
+func (p *book) checkRule(r *rule) (bad []Example) {
+	list := examples{rule: r.name, table: "detect.rule", from: r.from}
+	if r.class == classNone {
 		// Its examples are rows that make no finding at all.
-		for _, x := range examples {
+		list.check("examples", r.examples, func(x string) string {
 			if got := p.exampleRule(x); got != "" {
-				bad = append(bad, Example{name, x, "taken by " + got + ", want nothing"})
+				return fmt.Sprintf("taken by %q, but it is no limit", got)
 			}
-		}
-		for _, x := range not {
+			return ""
+		})
+		list.check("not", r.not, func(x string) string {
 			if p.exampleRule(x) == "" {
-				bad = append(bad, Example{name, x, "makes no finding, want one"})
+				return "makes no finding, but it must"
 			}
+			return ""
+		})
+		return list.bad
+	}
+	if len(r.examples) == 0 {
+		list.add("name", 0, "", "no example: add one row as the agent shows it")
+	}
+	list.checkBoth(r.examples, r.not, p.exampleRule)
+	return list.bad
+}
+
+// examples collects what does not hold of one rule.
+type examples struct {
+	rule, table string
+	from        origin
+	bad         []Example
+}
+
+func (l *examples) add(key string, n int, text, why string) {
+	e := Example{Rule: l.rule, Text: text, Why: why, File: l.from.file}
+	e.Line, e.Col = l.from.lineCol(l.table, key, n)
+	l.bad = append(l.bad, e)
+}
+
+// check asks about each text of a list; an empty answer means that it holds.
+func (l *examples) check(key string, texts []string, wrong func(string) string) {
+	for n, x := range texts {
+		if why := wrong(x); why != "" {
+			l.add(key, n, x, why)
 		}
-		return bad
 	}
-	if len(examples) == 0 {
-		bad = append(bad, Example{name, "", "no example: add one row as the agent shows it"})
-	}
-	for _, x := range examples {
-		if got := p.exampleRule(x); got != name {
-			bad = append(bad, Example{name, x, fmt.Sprintf("taken by %q", got)})
+}
+
+// checkBoth asks which rule takes the examples and the counter-examples.
+func (l *examples) checkBoth(yes, no []string, taker func(string) string) {
+	l.check("examples", yes, func(x string) string {
+		switch got := taker(x); got {
+		case l.rule:
+			return ""
+		case "":
+			return "no rule takes this example"
+		default:
+			return fmt.Sprintf("this example is taken by %q", got)
 		}
-	}
-	for _, x := range not {
-		if got := p.exampleRule(x); got == name {
-			bad = append(bad, Example{name, x, "taken, but it is a counter-example"})
+	})
+	l.check("not", no, func(x string) string {
+		if taker(x) == l.rule {
+			return "taken, but it is a counter-example"
 		}
-	}
-	return bad
+		return ""
+	})
 }
 
 // exampleRule is the name of the rule that decides a text, "" for none.
@@ -89,24 +130,16 @@ func splitLines(s string) (out []string) {
 }
 
 // checkRecord asks the record's own rule, and that no earlier one takes it.
-func (p *book) checkRecord(r *jsonRule) (bad []Example) {
-	for _, x := range r.examples {
-		if got := p.recordRule(x, r); got != r.name {
-			bad = append(bad, Example{r.name, x, fmt.Sprintf("taken by %q", got)})
-		}
-	}
-	for _, x := range r.not {
-		if got := p.recordRule(x, r); got == r.name {
-			bad = append(bad, Example{r.name, x, "taken, but it is a counter-example"})
-		}
-	}
-	return bad
+func (p *book) checkRecord(r *jsonRule) []Example {
+	list := examples{rule: r.name, table: "detect.json", from: r.from}
+	list.checkBoth(r.examples, r.not, func(x string) string { return p.recordRule(x, r) })
+	return list.bad
 }
 
 func (p *book) recordRule(text string, of *jsonRule) string {
 	d, ok := decode([]byte(text))
 	if !ok {
-		return "no JSON"
+		return ""
 	}
 	from := ""
 	for k := range of.in {

@@ -36,9 +36,12 @@ type jsonRule struct {
 	effect    string
 	examples  []string
 	not       []string
+	from      origin
 }
 
 type jsonTable struct {
+	from origin
+
 	Name      string         `toml:"name"`
 	Class     string         `toml:"class"`
 	Otherwise string         `toml:"otherwise"`
@@ -84,7 +87,7 @@ func (c *compiler) json(t *jsonTable) {
 		in: set(t.In), when: map[string][]string{}, has: t.Has, text: t.Text, match: c.re("match", t.Match), code: t.Code,
 		reset: t.Reset, window: t.Window, delayMS: t.DelayMS, delayS: t.DelayS, attempt: t.Attempt, max: t.Max, model: t.Model,
 		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope), effect: t.Effect,
-		examples: t.Examples, not: t.Not,
+		examples: t.Examples, not: t.Not, from: t.from,
 	}
 	for k, v := range t.When {
 		vals, ok := v.([]any)

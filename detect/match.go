@@ -30,7 +30,7 @@ func (p *book) candidates(bs []block, page []line, m Mode, lenient bool, now tim
 	var last lastWord
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
-		if b.mayBeOwn() && p.wanted[b.kind()] && b.hot(page) {
+		if b.mayBeOwn() && p.wanted[b.kind()] && p.isHot(b, page) {
 			b.fill(page)
 			c, own := p.take(b, m, lenient, now, zone)
 			stale := m == Headless && own && !last.take(&c, b.kind())
@@ -124,14 +124,19 @@ func (p *book) take(b *block, m Mode, lenient bool, now time.Time, zone *time.Lo
 	return candidate{}, false
 }
 
-// hot reports whether any row of the block holds a word that a rule wants.
-func (b *block) hot(page []line) bool {
+// isHot reports whether any row of the block holds a word that a rule wants, or
+// its rows together do: a narrow terminal breaks inside words.
+func (p *book) isHot(b *block, page []line) bool {
 	for i := b.from; i < b.to; i++ {
 		if page[i].hot {
 			return true
 		}
 	}
-	return false
+	if b.def == nil || b.def.who != byAgent || b.to-b.from < 2 {
+		return false
+	}
+	b.fill(page)
+	return isHot(b.tight, p.hot)
 }
 
 // fits returns the text in which the rule matched: the rows joined by spaces,

@@ -67,7 +67,7 @@ func parseMeanings(data []byte) ([]meaning, error) {
 	}
 	out := make([]meaning, 0, len(file.Meaning))
 	for i, t := range file.Meaning {
-		c := &compiler{file: "providers.toml", data: data, table: "meaning", index: i}
+		c := &compiler{table: "meaning", at: origin{"providers.toml", data, i}}
 		m := meaning{
 			name: t.Name, order: i, class: c.class("class", t.Class), match: c.re("match", t.Match), unless: c.re("unless", t.Unless),
 			lies: t.Lies, measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope),

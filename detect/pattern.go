@@ -3,6 +3,7 @@ package detect
 import (
 	"regexp"
 	"regexp/syntax"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -14,14 +15,85 @@ type pattern struct {
 	src  string
 	once sync.Once
 	re   *regexp.Regexp
+	need []string // one of them is in every text that fits; nil: not known
 }
 
 // newPattern checks src.
 func newPattern(src string) (*pattern, error) {
-	if _, err := syntax.Parse(src, syntax.Perl); err != nil {
+	re, err := syntax.Parse(src, syntax.Perl)
+	if err != nil {
 		return nil, err
 	}
-	return &pattern{src: src}, nil
+	return &pattern{src: src, need: literals(re)}, nil
+}
+
+// maxLiterals bounds how many literals a pattern may ask for before it counts
+// as asking for none.
+const maxLiterals = 40
+
+// literals returns words of which one is in every text that re fits, nil where
+// there is none to be sure of. They hold no blanks: a wrap can be anywhere.
+func literals(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase != 0 {
+			return nil
+		}
+		best := ""
+		for _, w := range strings.Fields(string(re.Rune)) {
+			if isHot(w, hotWords) {
+				return []string{w}
+			}
+			if len(w) > len(best) {
+				best = w
+			}
+		}
+		if len(best) < 3 {
+			return nil // as good as everywhere
+		}
+		return []string{best}
+	case syntax.OpCapture, syntax.OpPlus:
+		return literals(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return literals(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []string
+		for _, s := range re.Sub {
+			if l := literals(s); worth(l) > worth(best) {
+				best = l
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []string
+		for _, s := range re.Sub {
+			l := literals(s)
+			if l == nil || len(all)+len(l) > maxLiterals {
+				return nil
+			}
+			all = append(all, l...)
+		}
+		return all
+	}
+	return nil
+}
+
+// worth is how well words tell rows apart: those that are looked for anyway are
+// best, else the length of the shortest; 0 for none.
+func worth(words []string) int {
+	n, new := 0, false
+	for _, w := range words {
+		if n == 0 || len(w) < n {
+			n = len(w)
+		}
+		new = new || !isHot(w, hotWords)
+	}
+	if n > 0 && !new {
+		return 1000
+	}
+	return n
 }
 
 // ownPattern is a pattern of this package: compiled at its first use like those

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ type book struct {
 	jsons  []*jsonRule
 	wanted map[string]bool // kinds of row that any rule asks for
 	hot    []string        // literals: a row without any of them can fit no rule
+	always uint64          // kinds of row of which any can fit a rule
 }
 
 // Mode says which of a profile's rules apply.
@@ -82,6 +84,9 @@ func (p *book) tells() bool {
 	}
 	return p.act.osc || p.act.titleBusy != nil
 }
+
+// maxRows is how many kinds of row a profile can tell apart: one bit each.
+const maxRows = 64
 
 // busyRow is the kind of a row that only stands while the agent works.
 const busyRow = "busy"
@@ -139,9 +144,11 @@ type rule struct {
 	each      bool // every row is a new try, also when it reads the same
 	examples  []string
 	not       []string
+	from      origin
 }
 
 type detectTable struct {
+	Replace  bool          `toml:"replace"` // a user's table: nothing of the built-in one stays
 	Activity activityTable `toml:"activity"`
 	Row      []rowTable    `toml:"row"`
 	Rule     []ruleTable   `toml:"rule"`
@@ -151,20 +158,24 @@ type detectTable struct {
 // activityTable is [detect.activity]: signs of working, waiting and failing
 // besides the rows. All are regular expressions but osc7501.
 type activityTable struct {
+	from origin
+
 	TitleBusy string `toml:"title_busy"` // window title while a turn is in progress
 	TitleIdle string `toml:"title_idle"` // window title while the agent waits
 	Hint      string `toml:"hint"`       // the composer's placeholder after a failed turn
-	OSC7501   bool   `toml:"osc7501"`    // the agent sends OSC 7501 states
+	OSC7501   *bool  `toml:"osc7501"`    // the agent sends OSC 7501 states
 
 	// StartsBusy: title and OSC 7501 say busy while the agent starts, although
 	// nothing was asked. They count from the user's first Enter on, or at once
 	// where the launch carries a prompt.
-	StartsBusy bool `toml:"starts_busy"`
+	StartsBusy *bool `toml:"starts_busy"`
 }
 
 // rowTable is one [[detect.row]]: how one kind of block is drawn. The first
 // entry that fits a row names it; several may share a name.
 type rowTable struct {
+	from origin
+
 	Name     string   `toml:"name"`      // what rules call it
 	Speaker  string   `toml:"speaker"`   // agent, model, tool, user or frame
 	Mode     string   `toml:"mode"`      // tui, headless, log; empty: the first two
@@ -185,6 +196,8 @@ type rowTable struct {
 // rule that fits a block decides. Groups of match that are used: cause, delay,
 // attempt, max (of a retry), model.
 type ruleTable struct {
+	from origin
+
 	Name      string   `toml:"name"`      // shown in findings
 	Class     string   `toml:"class"`     // empty: the provider's sentence decides (providers.toml)
 	Otherwise string   `toml:"otherwise"` // class when no such sentence is known
@@ -235,6 +248,16 @@ func LazyProfile(name string, data []byte) *Profile {
 
 // parse returns the name in the file beside what its [detect] table says.
 func parse(name string, data []byte) (string, *book, error) {
+	said, t, err := readDetect(name, data)
+	if err != nil {
+		return "", nil, err
+	}
+	b, err := compile(t)
+	return said, b, err
+}
+
+// readDetect decodes the [detect] table; nothing of it has been checked yet.
+func readDetect(name string, data []byte) (said string, t *detectTable, err error) {
 	var file struct {
 		Name   string      `toml:"name"`
 		Detect detectTable `toml:"detect"`
@@ -249,9 +272,8 @@ func parse(name string, data []byte) (string, *book, error) {
 			return "", nil, fmt.Errorf("%s:%d:%d: unknown key %q: remove it, or see detect/profile.go for the keys of [detect]", name, line, col, k[len(k)-1])
 		}
 	}
-	c := &compiler{file: name, data: data, p: &book{wanted: map[string]bool{}}}
-	c.compile(&file.Detect)
-	return file.Name, c.p, c.err
+	file.Detect.comeFrom(name, data)
+	return file.Name, &file.Detect, nil
 }
 
 // tomlError gives a syntax error the form file:line:col.
@@ -269,48 +291,51 @@ func tomlError(name string, err error) error {
 
 // compiler turns the tables into a book and keeps the first error.
 type compiler struct {
-	file string
-	data []byte
-	p    *book
-	err  error
+	p   *book
+	err error
 
-	table string // where we are, for errors
-	index int
+	at    origin // where we are, for errors
+	table string
 }
 
 func (c *compiler) fail(key, format string, args ...any) {
 	if c.err != nil {
 		return
 	}
-	line, col := locate(c.data, c.table, c.index, key)
-	c.err = fmt.Errorf("%s:%d:%d: %s: %s", c.file, line, col, key, fmt.Sprintf(format, args...))
+	line, col := locate(c.at.data, c.table, c.at.index, key)
+	c.err = fmt.Errorf("%s:%d:%d: %s: %s", c.at.file, line, col, key, fmt.Sprintf(format, args...))
 }
 
-func (c *compiler) compile(t *detectTable) {
-	c.table, c.index = "detect.activity", -1
+// compile checks the tables and makes a book of them.
+func compile(t *detectTable) (*book, error) {
+	c := &compiler{p: &book{wanted: map[string]bool{}, hot: hotWords}}
+	c.table, c.at = "detect.activity", t.Activity.from
 	c.p.act = activity{
 		titleBusy: c.re("title_busy", t.Activity.TitleBusy),
 		titleIdle: c.re("title_idle", t.Activity.TitleIdle),
 		hint:      c.re("hint", t.Activity.Hint),
-		osc:       t.Activity.OSC7501, startsBusy: t.Activity.StartsBusy,
-	}
-	if len(t.Row) > 60 {
-		c.fail("row", "more than 60 [[detect.row]] tables: merge some")
+		osc:       isTrue(t.Activity.OSC7501), startsBusy: isTrue(t.Activity.StartsBusy),
 	}
 	for i := range t.Row {
-		c.table, c.index = "detect.row", i
+		c.table, c.at = "detect.row", t.Row[i].from
+		if i >= maxRows {
+			c.fail("name", "more than %d [[detect.row]] tables: merge some", maxRows)
+			break
+		}
 		c.row(&t.Row[i])
 	}
 	for i := range t.Rule {
-		c.table, c.index = "detect.rule", i
+		c.table, c.at = "detect.rule", t.Rule[i].from
 		c.rule(&t.Rule[i])
 	}
 	for i := range t.JSON {
-		c.table, c.index = "detect.json", i
+		c.table, c.at = "detect.json", t.JSON[i].from
 		c.json(&t.JSON[i])
 	}
-	c.p.hot = hotWords
+	return c.p, c.err
 }
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // re compiles one pattern; an empty one is nil.
 func (c *compiler) re(key, pat string) *pattern {
@@ -419,7 +444,7 @@ func (c *compiler) rule(t *ruleTable) {
 		match: c.re("match", t.Match), also: c.res("also", t.Also), unless: c.res("unless", t.Unless),
 		needs: t.Needs, reset: t.Reset,
 		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope),
-		companion: t.Companion, each: t.Each, examples: t.Examples, not: t.Not,
+		companion: t.Companion, each: t.Each, examples: t.Examples, not: t.Not, from: t.from,
 	}
 	if t.Within != "" {
 		d, err := time.ParseDuration(t.Within)
@@ -431,6 +456,28 @@ func (c *compiler) rule(t *ruleTable) {
 	c.p.rules = append(c.p.rules, r)
 	for n := range r.rows {
 		c.p.wanted[n] = true
+	}
+	c.prefilter(r)
+}
+
+// prefilter sees to it that rows that fit the rule are looked at: by a word
+// that they all hold, or by their kind. Where the provider's sentence decides,
+// its words are in hotWords.
+func (c *compiler) prefilter(r *rule) {
+	switch {
+	case r.match == nil || r.class == "" && r.otherwise == "" || r.class == classNone:
+	case r.match.need != nil:
+		for _, w := range r.match.need {
+			if !isHot(w, c.p.hot) {
+				c.p.hot = append(slices.Clip(c.p.hot), w)
+			}
+		}
+	default:
+		for _, d := range c.p.rows {
+			if r.rows[d.name] && d.who == byAgent {
+				c.p.always |= d.bit
+			}
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func TestExamples(t *testing.T) {
 			continue
 		}
 		for _, bad := range p.CheckExamples() {
-			t.Errorf("%s.toml: rule %s: %s\n%s", name, bad.Rule, bad.Why, bad.Text)
+			t.Errorf("%v\n%s", bad, bad.Text)
 		}
 	}
 }
