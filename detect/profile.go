@@ -69,10 +69,10 @@ func (m Mode) fits(n Mode) bool {
 // activity is how a profile shows that it works, waits or failed, apart from
 // its rows.
 type activity struct {
-	titleBusy, titleIdle *pattern
-	hint                 *pattern
-	osc                  bool
-	startsBusy           bool
+	titleBusy, titleIdle, titleError *pattern
+	hint                             *pattern
+	osc                              bool
+	startsBusy                       bool
 }
 
 // tells reports whether the agent shows the beginning of a turn.
@@ -160,10 +160,11 @@ type detectTable struct {
 type activityTable struct {
 	from origin
 
-	TitleBusy string `toml:"title_busy"` // window title while a turn is in progress
-	TitleIdle string `toml:"title_idle"` // window title while the agent waits
-	Hint      string `toml:"hint"`       // the composer's placeholder after a failed turn
-	OSC7501   *bool  `toml:"osc7501"`    // the agent sends OSC 7501 states
+	TitleBusy  string `toml:"title_busy"`  // window title while a turn is in progress
+	TitleIdle  string `toml:"title_idle"`  // window title while the agent waits
+	TitleError string `toml:"title_error"` // window title after a turn that failed
+	Hint       string `toml:"hint"`        // the composer's placeholder after a failed turn
+	OSC7501    *bool  `toml:"osc7501"`     // the agent sends OSC 7501 states
 
 	// StartsBusy: title and OSC 7501 say busy while the agent starts, although
 	// nothing was asked. They count from the user's first Enter on, or at once
@@ -312,9 +313,9 @@ func compile(t *detectTable) (*book, error) {
 	c.table, c.at = "detect.activity", t.Activity.from
 	c.p.act = activity{
 		titleBusy: c.re("title_busy", t.Activity.TitleBusy),
-		titleIdle: c.re("title_idle", t.Activity.TitleIdle),
-		hint:      c.re("hint", t.Activity.Hint),
-		osc:       isTrue(t.Activity.OSC7501), startsBusy: isTrue(t.Activity.StartsBusy),
+		titleIdle: c.re("title_idle", t.Activity.TitleIdle), titleError: c.re("title_error", t.Activity.TitleError),
+		hint: c.re("hint", t.Activity.Hint),
+		osc:  isTrue(t.Activity.OSC7501), startsBusy: isTrue(t.Activity.StartsBusy),
 	}
 	for i := range t.Row {
 		c.table, c.at = "detect.row", t.Row[i].from

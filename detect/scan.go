@@ -183,6 +183,7 @@ func (w *Watcher) look(now time.Time) {
 // surroundings reads composer, dialog, hint and footer off the blocks.
 func (w *Watcher) surroundings(now time.Time, page []line) {
 	s := &w.sig
+	hinted := s.hint
 	s.composer, s.composerEmpty, s.dialog, s.hint, s.footer = false, false, false, false, false
 	answer := false
 	for i := range w.blocks {
@@ -213,6 +214,9 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 		if b.def.who == byModel {
 			answer = true
 		}
+	}
+	if s.hint && !hinted && w.turn > 0 {
+		w.failedTurn(now, signHint)
 	}
 	if answer && s.activity == Busy && !w.answer && (w.said == 0 || w.speech() != w.said) {
 		w.answers()
@@ -375,13 +379,15 @@ func (w *Watcher) stuck(p *pending, now time.Time) bool {
 }
 
 // warnKey is the rule and its words without figures.
-func (p *pending) warnKey() string {
+func (p *pending) warnKey() string { return withoutFigures(p.key) }
+
+func withoutFigures(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1
 		}
 		return r
-	}, p.key)
+	}, s)
 }
 
 // confidence of an agreed row: OSC 7501 is structured, everything else on a

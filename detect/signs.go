@@ -48,6 +48,12 @@ func (w *Watcher) takeEvents(now time.Time) {
 
 func (w *Watcher) title(now time.Time, t string) {
 	a := &w.p.act
+	if a.titleError != nil && a.titleError.MatchString(t) {
+		w.sig.titles = true
+		w.setActivity(now, Idle)
+		w.failedTurn(now, signTitle)
+		return
+	}
 	switch {
 	case a.titleBusy != nil && a.titleBusy.MatchString(t):
 		w.sig.titles = true
@@ -90,6 +96,7 @@ func (w *Watcher) oscState(now time.Time, text string) {
 	w.sig.osc = state
 	if state == "error" {
 		w.sig.errorAt = now
+		w.failedTurn(now, signOSC)
 	}
 	if state == "working" {
 		w.looksBusy(now)

@@ -207,6 +207,7 @@ func (w *Watcher) Log(now time.Time, l []byte) Report {
 	} else {
 		p.push(w.p, string(l), logText)
 		w.readPipe(now, p, logText)
+		w.logLineDrift(now, p, string(l))
 	}
 	w.scan(now, true)
 	return w.take(now)
@@ -239,6 +240,7 @@ func (w *Watcher) record(now time.Time, d doc, from, raw string) {
 		}
 		f, ok := r.read(d, now, w.o.Zone)
 		if !ok {
+			w.recordDrift(r, d, from)
 			return
 		}
 		rows := d.says(r.text, r.code)
@@ -325,6 +327,9 @@ func (w *Watcher) Exit(now time.Time, code int) Report {
 		}
 		p.hot = true
 		w.readPipe(now, p, Headless)
+	}
+	if w.failed {
+		w.exitDrift(now)
 	}
 	if w.o.Mode == Headless && code == 0 {
 		w.rep.Success = true

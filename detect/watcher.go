@@ -87,6 +87,8 @@ type Report struct {
 	AnswerBegun bool // the turn in progress has begun to answer since the last report
 	RetryEnded  bool // the client's own retry ended, either way
 
+	Unrecognised []Unrecognised // turns that failed for a reason that no rule knows
+
 	ComposerEmpty bool      // the composer is visible and holds no text of the user's
 	Dialog        bool      // a dialog waits for a key: type nothing
 	Model         string    // last model seen, "" unknown
@@ -121,6 +123,7 @@ type Watcher struct {
 
 	pipes  [3]pipe // stdout, stderr, log
 	known  []exhausted
+	drift  drift
 	exited bool
 	failed bool // it ended by itself, with an error
 }
@@ -244,6 +247,7 @@ func (w *Watcher) Busy(now time.Time, busy bool) Report {
 func (w *Watcher) Tick(now time.Time) Report {
 	w.scan(now, true)
 	w.rereadPipes(now)
+	w.checkDrift(now)
 	return w.take(now)
 }
 
@@ -271,6 +275,9 @@ func (w *Watcher) wake(now time.Time) time.Time {
 	}
 	if !w.dirty.IsZero() {
 		sooner(w.looked.Add(breath))
+	}
+	if !w.drift.due.IsZero() {
+		sooner(w.drift.due)
 	}
 	for _, d := range w.desks() {
 		for _, p := range d.wait {
@@ -304,6 +311,7 @@ func (w *Watcher) beginTurn(now time.Time) {
 	w.turn++
 	w.answer, w.said = false, 0
 	w.sig.began = now
+	w.drift.due = time.Time{} // its rows are the last turn's by now
 	w.rep.TurnBegan = true
 }
 

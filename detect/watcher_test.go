@@ -18,6 +18,8 @@ type live struct {
 	all []finding.Finding
 	ids []uint64
 	rep detect.Report // the last one, edges of all since reset
+
+	seen func(detect.Report) // sees every report
 }
 
 func watch(t *testing.T, agent string, o detect.Options) *live {
@@ -30,6 +32,9 @@ func watch(t *testing.T, agent string, o detect.Options) *live {
 }
 
 func (l *live) take(r detect.Report) {
+	if l.seen != nil {
+		l.seen(r)
+	}
 	l.all = append(l.all, r.Findings...)
 	l.ids = append(l.ids, r.Events...)
 	edges := l.rep

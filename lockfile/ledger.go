@@ -202,7 +202,7 @@ func copyOf[T any](p *T) *T {
 // (DESIGN section 6). Times are RFC 3339 in UTC.
 type Event struct {
 	At         time.Time          `json:"at"`
-	Event      string             `json:"event"` // finding, hold, suspend, continue, launch_wait, launch, probe, release, surface, exit
+	Event      string             `json:"event"` // finding, hold, suspend, continue, launch_wait, launch, probe, release, surface, unrecognised, exit
 	Session    string             `json:"session,omitempty"`
 	Agent      string             `json:"agent,omitempty"`
 	Limiter    string             `json:"limiter,omitempty"`

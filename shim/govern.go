@@ -101,7 +101,7 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 	if model {
 		g.model = r.Model
 	}
-	if !model && len(r.Findings) == 0 && began.Nothing() && ended.Nothing() {
+	if !model && len(r.Findings) == 0 && len(r.Unrecognised) == 0 && began.Nothing() && ended.Nothing() {
 		return // the ledger is not for heartbeats
 	}
 	if len(r.Findings) > 0 {
@@ -126,8 +126,19 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 		if !ended.Nothing() {
 			step(g.policy.Activity(l, g.input(), ended))
 		}
-		return l, events
+		return l, append(events, g.unrecognised(l, r.Unrecognised)...)
 	})
+}
+
+// unrecognised are the log's lines about turns that failed for a reason that no
+// rule knows. They decide nothing.
+func (g *governor) unrecognised(l lockfile.Ledger, seen []detect.Unrecognised) (events []lockfile.Event) {
+	for _, u := range seen {
+		events = append(events, lockfile.Event{
+			At: g.now(), Event: "unrecognised", Session: g.self, Agent: l.Sessions[g.self].Agent, Reason: u.Sign, Rows: u.Rows,
+		})
+	}
+	return events
 }
 
 // activities splits a report's edges into those of a beginning and those of an end.

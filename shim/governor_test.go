@@ -42,6 +42,26 @@ func TestHintSuspendsAndTheEndContinues(t *testing.T) {
 	})
 }
 
+// TestUnrecognisedIsLogged: rows that no rule knows go to the log and nowhere else.
+func TestUnrecognisedIsLogged(t *testing.T) {
+	bubble(t, func(t *testing.T, b *govBench) {
+		before := b.store.updates
+		b.report(b.ctx, detect.Report{Unrecognised: []detect.Unrecognised{{Sign: "osc7501", Rows: []string{"▲ rate limit"}}}})
+		if n := b.store.updates - before; n != 1 || b.store.count("unrecognised") != 1 {
+			t.Fatalf("%d updates, %d lines", n, b.store.count("unrecognised"))
+		}
+		for _, e := range b.store.events {
+			if e.Event == "unrecognised" && (e.Session != me || e.Agent == "" || e.Reason != "osc7501" || len(e.Rows) != 1 || e.At.IsZero()) {
+				t.Errorf("%+v", e)
+			}
+		}
+		if len(b.store.l.Limiters[testLimiter].Holds) != 0 {
+			t.Error("it holds somebody")
+		}
+		b.did()
+	})
+}
+
 func TestFindingIsOneChange(t *testing.T) {
 	bubble(t, func(t *testing.T, b *govBench) {
 		before := b.store.updates
