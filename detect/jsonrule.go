@@ -84,21 +84,27 @@ func (c *compiler) json(t *jsonTable) {
 	}
 	r := &jsonRule{
 		name: t.Name, class: c.class("class", t.Class), otherwise: c.class("otherwise", t.Otherwise),
-		in: set(t.In), when: map[string][]string{}, has: t.Has, text: t.Text, match: c.re("match", t.Match), code: t.Code,
+		in: set(t.In), when: wanted(t.When), has: t.Has, text: t.Text, match: c.re("match", t.Match), code: t.Code,
 		reset: t.Reset, window: t.Window, delayMS: t.DelayMS, delayS: t.DelayS, attempt: t.Attempt, max: t.Max, model: t.Model,
 		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope), effect: t.Effect,
 		examples: t.Examples, not: t.Not, from: t.from,
 	}
-	for k, v := range t.When {
+	c.p.jsons = append(c.p.jsons, r)
+}
+
+// wanted reads a "when": each field with the values that fit.
+func wanted(when map[string]any) map[string][]string {
+	out := map[string][]string{}
+	for k, v := range when {
 		vals, ok := v.([]any)
 		if !ok {
 			vals = []any{v}
 		}
 		for _, x := range vals {
-			r.when[k] = append(r.when[k], fmt.Sprint(x))
+			out[k] = append(out[k], fmt.Sprint(x))
 		}
 	}
-	c.p.jsons = append(c.p.jsons, r)
+	return out
 }
 
 // doc is a decoded JSON object.

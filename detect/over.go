@@ -69,6 +69,9 @@ func (t *detectTable) comeFrom(file string, data []byte) {
 	for i := range t.JSON {
 		t.JSON[i].from = origin{file, data, i}
 	}
+	for i := range t.Usage {
+		t.Usage[i].from = origin{file, data, i}
+	}
 }
 
 // lieOn puts the user's tables over the built-in ones.
@@ -77,6 +80,7 @@ func (t *detectTable) lieOn(base *detectTable) {
 	t.Row = over(base.Row, t.Row, func(r *rowTable) string { return r.Name })
 	t.Rule = over(base.Rule, t.Rule, func(r *ruleTable) string { return r.Name })
 	t.JSON = over(base.JSON, t.JSON, func(r *jsonTable) string { return r.Name })
+	t.Usage = over(base.Usage, t.Usage, func(r *usageTable) string { return r.Name })
 }
 
 func (a *activityTable) lieOn(base *activityTable) {
@@ -134,6 +138,11 @@ func (t *detectTable) fillSources() {
 	for i := range t.JSON {
 		if t.JSON[i].Source == "" {
 			t.JSON[i].Source = "user"
+		}
+	}
+	for i := range t.Usage {
+		if t.Usage[i].Source == "" {
+			t.Usage[i].Source = "user"
 		}
 	}
 }

@@ -41,6 +41,7 @@ type book struct {
 	rows   []*rowDef
 	rules  []*rule
 	jsons  []*jsonRule
+	usages []*usageRule
 	wanted map[string]bool // kinds of row that any rule asks for
 	hot    []string        // literals: a row without any of them can fit no rule
 	always uint64          // kinds of row of which any can fit a rule
@@ -153,6 +154,7 @@ type detectTable struct {
 	Row      []rowTable    `toml:"row"`
 	Rule     []ruleTable   `toml:"rule"`
 	JSON     []jsonTable   `toml:"json"`
+	Usage    []usageTable  `toml:"usage"`
 }
 
 // activityTable is [detect.activity]: signs of working, waiting and failing
@@ -332,6 +334,10 @@ func compile(t *detectTable) (*book, error) {
 	for i := range t.JSON {
 		c.table, c.at = "detect.json", t.JSON[i].from
 		c.json(&t.JSON[i])
+	}
+	for i := range t.Usage {
+		c.table, c.at = "detect.usage", t.Usage[i].from
+		c.usage(&t.Usage[i])
 	}
 	return c.p, c.err
 }

@@ -230,6 +230,7 @@ func (w *Watcher) logRecord(l []byte) (doc, bool) {
 
 // record asks the structured rules about one object.
 func (w *Watcher) record(now time.Time, d doc, from, raw string) {
+	w.consumed(d, from)
 	for _, r := range w.p.jsons {
 		if !r.fits(d, from) {
 			continue

@@ -89,6 +89,9 @@ type Report struct {
 
 	Unrecognised []Unrecognised // turns that failed for a reason that no rule knows
 
+	Usage    Usage // as far as the agent's records and warnings tell
+	UsageNew bool  // one of them has told something since the last report
+
 	ComposerEmpty bool      // the composer is visible and holds no text of the user's
 	Dialog        bool      // a dialog waits for a key: type nothing
 	Model         string    // last model seen, "" unknown
@@ -120,6 +123,9 @@ type Watcher struct {
 	answer   bool
 	said     uint64 // what the model had said when the present try began; 0: nothing
 	rep      Report
+
+	usage    Usage
+	requests map[int]request // the last one that each usage rule has counted
 
 	pipes  [3]pipe // stdout, stderr, log
 	known  []exhausted
@@ -257,6 +263,7 @@ func (w *Watcher) take(now time.Time) Report {
 	r.Activity = w.sig.activity
 	r.ComposerEmpty, r.Dialog = w.sig.composerEmpty, w.sig.dialog
 	r.Model = w.sig.model
+	r.Usage = w.usage
 	r.Wake = w.wake(now)
 	w.rep = Report{}
 	return r
@@ -352,6 +359,7 @@ const pastTurn = -1
 // reports nothing.
 func (w *Watcher) report(f finding.Finding, key string, each bool) {
 	w.refine(&f)
+	w.warned(f)
 	if !w.o.Lenient && f.Reset.IsZero() && lasting(f.Class) {
 		f.RetryAfter = 0 // a delay that does not end the block: see lies in providers.toml
 	}
