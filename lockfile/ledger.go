@@ -32,7 +32,21 @@ type Limiter struct {
 	Seen    []Seen    `json:"seen,omitempty"`    // who lately reported what wants a second session (overload, unknown cause); at most 3
 	Anyway  time.Time `json:"anyway,omitzero"`   // when a person last continued everything: who was stopped by then runs in spite of the holds that began before
 	Used    time.Time `json:"used,omitzero"`     // first turn seen of the current 5-hour window: tells a reset that nobody states
+	Share   *Share    `json:"share,omitempty"`   // how much of its window is used, as far as the agents tell
 	Updated time.Time `json:"updated"`           // when this file was last written
+}
+
+// Share is how much of a limiter's shortest window is used, and what qshim has
+// learned of the window's size. It is written at steps worth a decision only.
+type Share struct {
+	Used   float64   `json:"used"`              // percent of the present window, as an agent told it last
+	At     time.Time `json:"at,omitzero"`       // when that was; zero: nobody has told
+	Ends   time.Time `json:"ends,omitzero"`     // of the present window; zero: not known
+	Tokens int64     `json:"tokens,omitempty"`  // what the sessions told of their own consumption, since ever
+	From   float64   `json:"from,omitempty"`    // the share …
+	Base   int64     `json:"base,omitempty"`    // … and Tokens where learning the size began in this window
+	Size   int64     `json:"size,omitempty"`    // learned: tokens of ours that fill a whole window; 0: not yet
+	Learnt float64   `json:"learned,omitempty"` // points of share that Size rests on
 }
 
 // Hold closes a limiter for one class, until an instant or, blocked, until a
@@ -83,6 +97,11 @@ type Release struct {
 	Last  string        `json:"last,omitempty"` // session released last
 	GapS  float64       `json:"gap_s"`          // seconds between two, before jitter
 	Hits  int           `json:"hits,omitempty"` // transient hits since it began: the gap widens
+
+	// Wake few, after a window or day that outlasted the caches.
+	Awake int       `json:"awake,omitempty"` // so many may be busy at a time; 0: all
+	Woken time.Time `json:"woken,omitzero"`  // the last one
+	Low   float64   `json:"low,omitempty"`   // share used when what the last one cost had been paid
 }
 
 // Pace counts launches for the launch burst of DESIGN section 5.
@@ -151,6 +170,8 @@ type Session struct {
 	Stopped     []Stopped            `json:"stopped,omitempty"`      // what we stopped, recorded before the stop
 	Reason      string               `json:"reason,omitempty"`
 	Until       time.Time            `json:"until,omitzero"`
+	Context     int64                `json:"context,omitempty"`   // tokens of its conversation: what waking it cold costs
+	Continues   bool                 `json:"continues,omitempty"` // its client continues by itself after a window's reset
 
 	Alive bool `json:"-"` // its lease is held; computed when the snapshot is read
 }
@@ -178,7 +199,7 @@ func (l Ledger) Clone() Ledger {
 func (l Limiter) Clone() Limiter {
 	l.Holds = append([]Hold(nil), l.Holds...)
 	l.Seen = append([]Seen(nil), l.Seen...)
-	l.Probe, l.Release, l.Launch = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch)
+	l.Probe, l.Release, l.Launch, l.Share = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch), copyOf(l.Share)
 	return l
 }
 

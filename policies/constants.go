@@ -68,8 +68,13 @@ type Long struct {
 	Gap             time.Duration `toml:"gap"`              // between two released sessions
 	GapAfterHit     time.Duration `toml:"gap_after_hit"`    // the same after one transient hit in the release
 	GapAfterHits    time.Duration `toml:"gap_after_hits"`   // and after more
-	GapCold         time.Duration `toml:"gap_cold"`         // the same where sessions were held beyond ColdAfter
-	ColdAfter       time.Duration `toml:"cold_after"`       // prompt caches are gone
+	ColdAfter       time.Duration `toml:"cold_after"`       // prompt caches are gone: wake few
+	WakeBudget      float64       `toml:"wake_budget"`      // share of the window that those woken at first may cost together
+	WakeEvery       time.Duration `toml:"wake_every"`       // then one more each …
+	WakeSettle      time.Duration `toml:"wake_settle"`      // what one costs is paid by then, and no part of the rate
+	WakeProjected   float64       `toml:"wake_projected"`   // … while the projected use at the window's end stays below this
+	WakeMost        float64       `toml:"wake_most"`        // and used + wake below
+	ContinueWithin  time.Duration `toml:"continue_within"`  // clients that continue by themselves do so within this after the reset
 	GapStretch      float64       `toml:"gap_stretch"`      // up to this share is added to a gap
 }
 

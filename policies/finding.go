@@ -121,6 +121,9 @@ func (e *edit) refused(id string, f finding.Finding) {
 	old := e.running(c, lim, f.Class)
 	failed := lim.Probe != nil && lim.Probe.Session == e.s.ID || old != nil && !old.Blocked && !old.Until.After(now)
 	h := e.newHold(c, lim, old, f, f.Class, failed)
+	if f.Class == finding.Window {
+		usedUp(&lim, c.Window, h, now)
+	}
 	e.close(lim, old, h, told)
 }
 

@@ -205,6 +205,8 @@ func (v view) standOpen(st *standing, lim lockfile.Limiter, s lockfile.Session) 
 		return // held elsewhere: that limiter says so
 	}
 	switch {
+	case few(lim):
+		v.standFew(st, lim, s)
 	case s.State == lockfile.Suspended || lim.Release != nil:
 		v.standQueued(st, lim, s)
 	default:

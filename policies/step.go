@@ -111,12 +111,17 @@ func longest(holds []lockfile.Hold) lockfile.Hold {
 
 // startRelease paces those that waited, unless a careful release goes on.
 func (e *edit) startRelease(lim *lockfile.Limiter, h lockfile.Hold) {
+	now, c := e.in.Now, e.p.at(lim.ID)
+	if isLong(h.Class) && lim.Share != nil {
+		sh := *lim.Share
+		fresh(&sh)
+		lim.Share = &sh
+	}
 	e.l.Limiters[lim.ID] = *lim
 	if len(e.view().line(lim.ID)) == 0 {
 		lim.Release = nil
 		return
 	}
-	now, c := e.in.Now, e.p.at(lim.ID)
 	if r := lim.Release; r != nil && isLong(r.Class) && !isLong(h.Class) {
 		lim.Release = e.nextGap(c, *r)
 		return
@@ -124,11 +129,11 @@ func (e *edit) startRelease(lim *lockfile.Limiter, h lockfile.Hold) {
 	gap := c.gap(*lim, now)
 	if isLong(h.Class) {
 		gap = c.long(h.Class).Gap
-		if now.Sub(h.First) > c.long(h.Class).ColdAfter {
-			gap = c.long(h.Class).GapCold
-		}
 	}
 	lim.Release = e.nextGap(c, lockfile.Release{Since: now, Class: h.Class, GapS: gap.Seconds()})
+	if isLong(h.Class) && now.Sub(h.First) > c.long(h.Class).ColdAfter {
+		lim.Release = e.startFew(lim, *lim.Release)
+	}
 }
 
 // nextGap sets the next instant of a release, with jitter.
@@ -221,6 +226,7 @@ func (e *edit) claimSlot(lim *lockfile.Limiter) finding.Class {
 	}
 	n := e.nextGap(e.p.at(lim.ID), *r)
 	n.Count, n.Last = r.Count+1, e.s.ID
+	e.woke(*lim, n)
 	lim.Release = n
 	return n.Class
 }

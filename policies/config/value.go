@@ -237,7 +237,7 @@ func (b *builder) validate(s *scope) {
 var mayBeZero = []string{
 	"margin.", "release.gap", "release.calm", "launch.gap", "launch.nested", "probe.step", "probe.old_news",
 	"probe.settle", "slack", "suspend.quiet", "max_wait", "retrying.first_delay", "retrying.default_delay",
-	"interactive_most", "gap", "gap_after_hit", "gap_after_hits", "gap_cold", "cold_after",
+	"interactive_most", "gap", "gap_after_hit", "gap_after_hits", "wake_every", "wake_settle", "continue_within", "cold_after",
 }
 
 func check(key string, f reflect.Value, file bool) error {
@@ -250,6 +250,10 @@ func check(key string, f reflect.Value, file bool) error {
 			return nil
 		}
 		return errors.New("this time cannot be zero")
+	case strings.HasSuffix(key, ".wake_projected"): // more than one window: the tasks end before
+		if f.Float() < 0 || f.Float() > 10 {
+			return errors.New("this share lies between 0 and 10")
+		}
 	case f.Kind() == reflect.Float64 && (f.Float() < 0 || f.Float() > 1):
 		return errors.New("a share lies between 0 and 1")
 	case f.Kind() == reflect.Int && f.Int() < 1:
