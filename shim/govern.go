@@ -46,6 +46,7 @@ type governor struct {
 	deadline time.Time // when a suspended agent is continued without the ledger
 	loud     time.Time // when the agent last painted much
 	model    string
+	told     consumption // what the ledger knows of the agent's usage
 	activity detect.Activity
 	owed     []change  // what the ledger could not be told yet, oldest first
 	quits    int       // steps taken to end the agent that its user quits
@@ -101,7 +102,9 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 	if model {
 		g.model = r.Model
 	}
-	if !model && len(r.Findings) == 0 && len(r.Unrecognised) == 0 && began.Nothing() && ended.Nothing() {
+	silent := !model && len(r.Findings) == 0 && len(r.Unrecognised) == 0 && began.Nothing() && ended.Nothing()
+	used := g.told.news(r.Usage, !silent)
+	if silent && used.Nothing() {
 		return // the ledger is not for heartbeats
 	}
 	if len(r.Findings) > 0 {
@@ -115,6 +118,9 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 		}
 		if !began.Nothing() {
 			step(g.policy.Activity(l, g.input(), began))
+		}
+		if !used.Nothing() {
+			step(g.policy.Usage(l, g.input(), used))
 		}
 		for _, f := range r.Findings {
 			in := g.input()

@@ -176,7 +176,7 @@ func (l *launch) session(cwd string) lockfile.Session {
 	return lockfile.Session{
 		PID: os.Getpid(), Agent: l.t.Profile.Name, Cwd: cwd, Limiters: l.limiters(), Family: l.id.Family, Parent: l.parent,
 		Priority: priority, Headless: l.headless(), Prompt: l.call.Prompt, Observe: l.set.Observe(),
-		State: lockfile.Waiting, Since: now, Born: now,
+		Continues: l.t.Profile.Resume.SelfContinues, State: lockfile.Waiting, Since: now, Born: now,
 	}
 }
 
