@@ -22,7 +22,7 @@ import (
 //	QSHIM_FAULT=full@STEP[#N]       ENOSPC from the N-th time on, where the step can fail
 //	QSHIM_FAULT=errno:NUMBER@STEP   that error at every time
 //	QSHIM_FAULT=random:SEED:SHARE   SIGKILL at any step with that probability
-//	QSHIM_FAULT_TRACE=FILE          append "PID STEP" for each step
+//	QSHIM_FAULT_TRACE=FILE          append "PID STEP" for each step; with random for the last
 //
 // STEP is a name as given to At or Err, or its beginning with a "*" behind it.
 const (
@@ -96,20 +96,25 @@ func (p *plan) reach(step string) error {
 	return nil
 }
 
+func (p *plan) note(step string) {
+	if p.trace != nil {
+		_, _ = fmt.Fprintf(p.trace, "%d %s\n", os.Getpid(), step)
+	}
+}
+
 // due says what is to happen now.
 func (p *plan) due(step string) string {
 	p.Lock()
 	defer p.Unlock()
-	if p.trace != nil {
-		_, _ = fmt.Fprintf(p.trace, "%d %s\n", os.Getpid(), step)
-	}
-	switch {
-	case p.kind == "":
-		return ""
-	case p.dice != nil:
-		if p.dice.Float64() < p.share {
-			return p.kind
+	if p.dice != nil {
+		if p.dice.Float64() >= p.share {
+			return ""
 		}
+		p.note(step)
+		return p.kind
+	}
+	p.note(step)
+	if p.kind == "" {
 		return ""
 	}
 	if front, any := strings.CutSuffix(p.step, "*"); step != p.step && !(any && strings.HasPrefix(step, front)) {
