@@ -25,6 +25,9 @@ func (d *Dir) Recover(cont func(Stopped) error) ([]Session, error) {
 		}
 	}
 	if len(dead) == 0 && !d.strayProbe(l) {
+		if d.strayFiles() {
+			return nil, d.sweep()
+		}
 		return nil, nil
 	}
 	sort.Slice(dead, func(i, j int) bool { return dead[i].ID < dead[j].ID })
@@ -62,6 +65,32 @@ func continueAll(s Session, cont func(Stopped) error) error {
 func (d *Dir) strayProbe(l Ledger) bool {
 	for _, m := range l.Limiters {
 		if m.Probe != nil && !l.Sessions[m.Probe.Session].Alive {
+			return true
+		}
+	}
+	return false
+}
+
+// strayFiles reports files that a launch left that was killed before its session
+// was announced, or one that is at this point just now: sweep finds out.
+func (d *Dir) strayFiles() bool {
+	r, err := d.enter()
+	if err != nil {
+		return false
+	}
+	defer d.leave(r)
+	names, err := listDir(r.sessions)
+	if err != nil {
+		return false
+	}
+	there := map[string]bool{}
+	for _, name := range names {
+		if stem, ok := strings.CutSuffix(name, jsonExt); ok {
+			there[stem] = true
+		}
+	}
+	for _, name := range names {
+		if stem, ok := strings.CutSuffix(name, leaseExt); ok && !there[stem] {
 			return true
 		}
 	}

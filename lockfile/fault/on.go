@@ -21,18 +21,21 @@ import (
 //	QSHIM_FAULT=panic@STEP[#N]      panic in it
 //	QSHIM_FAULT=full@STEP[#N]       ENOSPC from the N-th time on, where the step can fail
 //	QSHIM_FAULT=errno:NUMBER@STEP   that error at every time
-//	QSHIM_FAULT=random:SEED:SHARE   SIGKILL at any step with that probability
+//	QSHIM_FAULT=random:SEED:SHARE:N SIGKILL at any step from the N-th on with that probability
+//	QSHIM_FAULT_AFTER=STEP          nothing before that one
 //	QSHIM_FAULT_TRACE=FILE          append "PID STEP" for each step; with random for the last
 //
 // STEP is a name as given to At or Err, or its beginning with a "*" behind it.
 const (
 	whatEnv  = "QSHIM_FAULT"
+	afterEnv = "QSHIM_FAULT_AFTER"
 	traceEnv = "QSHIM_FAULT_TRACE"
 )
 
 type plan struct {
 	sync.Mutex
 	kind, step string
+	after      string
 	from, seen int
 	errno      syscall.Errno
 	dice       *rand.Rand
@@ -43,12 +46,14 @@ type plan struct {
 var armed = parse(os.Getenv(whatEnv), os.Getenv(traceEnv))
 
 func parse(what, trace string) *plan {
-	p := &plan{from: 1}
+	p := &plan{from: 1, after: os.Getenv(afterEnv)}
 	if trace != "" {
 		p.trace, _ = os.OpenFile(trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	}
 	if rest, ok := strings.CutPrefix(what, "random:"); ok {
 		seed, share, _ := strings.Cut(rest, ":")
+		share, from, _ := strings.Cut(share, ":")
+		p.from, _ = strconv.Atoi(from)
 		n, _ := strconv.ParseUint(seed, 10, 64)
 		p.kind, p.dice = "random", rand.New(rand.NewPCG(n, n+1))
 		p.share, _ = strconv.ParseFloat(share, 64)
@@ -106,8 +111,14 @@ func (p *plan) note(step string) {
 func (p *plan) due(step string) string {
 	p.Lock()
 	defer p.Unlock()
+	if p.after != "" {
+		if p.after == step {
+			p.after = ""
+		}
+		return ""
+	}
 	if p.dice != nil {
-		if p.dice.Float64() >= p.share {
+		if p.seen++; p.seen < p.from || p.dice.Float64() >= p.share {
 			return ""
 		}
 		p.note(step)

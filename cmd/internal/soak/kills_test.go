@@ -87,8 +87,8 @@ func (k *killer) work(r *rand.Rand) {
 		o := stationOpt{headless: r.IntN(4) == 0, deaf: r.IntN(4) == 0, shell: r.IntN(12) == 0}
 		own := r.IntN(2) == 0
 		if own {
-			share := []string{"0.05", "0.01", "0.004", "0.001"}[r.IntN(4)]
-			o.env = []string{fmt.Sprintf("QSHIM_FAULT=random:%d:%s", r.Uint64(), share), "QSHIM_FAULT_TRACE=" + k.deaths}
+			share := []string{"0.1", "0.02", "0.005"}[r.IntN(3)]
+			o.env = []string{fmt.Sprintf("QSHIM_FAULT=random:%d:%s:%d", r.Uint64(), share, r.IntN(300)), "QSHIM_FAULT_TRACE=" + k.deaths}
 		}
 		k.one(r, o, own)
 	}

@@ -219,6 +219,22 @@ func procStat(pid int) (state byte, ppid int, start uint64, ok bool) {
 	return f[0][0], ppid, start, true
 }
 
+// orphans are our children that we have not started.
+func orphans() (pids []int) {
+	children.Lock()
+	defer children.Unlock()
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		b, _ := os.ReadFile(list) // the thread may have ended
+		for _, f := range strings.Fields(string(b)) {
+			if pid, _ := strconv.Atoi(f); children.m[pid] == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
 // leftovers are our descendants, by command line.
 func leftovers() (left []string) {
 	for range 100 { // what was killed just now is being reaped

@@ -159,6 +159,7 @@ type station struct {
 	shim   *child
 	master *os.File // nil: no terminal
 	ctl    *os.File
+	closed bool
 
 	mu  sync.Mutex
 	out bytes.Buffer // the last of what the terminal got
@@ -193,6 +194,7 @@ func (f *fleet) start(o stationOpt) *station {
 		f.t.Fatal(err)
 	}
 	s.ctl = ctl
+	f.t.Cleanup(s.end) // what a failed test has not ended
 	if err := s.launch(); err != nil {
 		f.t.Fatal(err)
 	}
@@ -344,6 +346,9 @@ func (f *fleet) ledger() lockfile.Ledger {
 
 // end ends the station in whatever state it is.
 func (s *station) end() {
+	if s.closed || s.shim == nil {
+		return
+	}
 	s.shim.kill(unix.SIGKILL)
 	<-s.shim.done
 	for _, pid := range s.agents() {
@@ -355,6 +360,7 @@ func (s *station) end() {
 }
 
 func (s *station) close() {
+	s.closed = true
 	if s.master != nil {
 		_ = s.master.Close()
 	}

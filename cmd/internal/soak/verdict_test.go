@@ -69,8 +69,22 @@ func (w *ward) rounds() {
 		case <-w.done:
 			return
 		case <-tick.C:
+			w.adopt()
 			w.round(time.Now())
 		}
+	}
+}
+
+// adopt admits the orphans that became ours: tools of agents that died before
+// they could say that they had one.
+func (w *ward) adopt() {
+	for _, pid := range orphans() {
+		w.mu.Lock()
+		if _, _, start, ok := procStat(pid); ok && w.wait[pid] == nil {
+			w.wait[pid] = &patient{start: start, admit: time.Now()}
+			w.seen++
+		}
+		w.mu.Unlock()
 	}
 }
 
@@ -110,7 +124,7 @@ func (w *ward) round(now time.Time) {
 func (w *ward) close() {
 	w.t.Helper()
 	end := time.Now().Add(patience)
-	for w.left() > 0 && time.Now().Before(end) {
+	for (w.left() > 0 || len(orphans()) > 0) && time.Now().Before(end) {
 		pause(10 * time.Millisecond)
 	}
 	close(w.done)
