@@ -152,7 +152,7 @@ func (p *play) run() {
 	})
 	waits := []*station{s, rest}
 	if h.shim.ended() && p.count("hold") == 0 {
-		waits = waits[:1]
+		waits = nil // what became of the finding depends on the step
 		rest.tell('f')
 		eventually(p.t, "a sibling meets it", func() bool { return p.count("hold") > 0 })
 	}
