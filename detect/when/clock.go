@@ -12,6 +12,15 @@ func (p *parser) clockTime(s *stamp) bool {
 	if !ok {
 		return false
 	}
+	if p.clockH(s, h) {
+		return true
+	}
+	if h == 12 && p.oneOf("noon", "midnight") {
+		if s.clock = true; p.l[p.i-1] == 'n' {
+			s.hour = 12
+		}
+		return true
+	}
 	m, sec, ns, colon, seconds, ok := p.minutes()
 	if !ok {
 		p.i = mark
@@ -36,6 +45,19 @@ func (p *parser) clockTime(s *stamp) bool {
 	s.clock, s.seconds = true, seconds
 	s.hour, s.min, s.sec, s.ns = h, m, min(sec, 59), ns
 	return true
+}
+
+// clockH reads the rest of "18h45", which nobody prints as a length behind "at".
+func (p *parser) clockH(s *stamp, h int) bool {
+	mark := p.i
+	if p.take('h') {
+		if m, ok := p.small(2, 2); ok && h < 24 && m < 60 && !p.wordAt() {
+			s.clock, s.hour, s.min = true, h, m
+			return true
+		}
+	}
+	p.i = mark
+	return false
 }
 
 // minutes reads ":45" and ":45:16.25". A row break may stand before the colon.

@@ -35,6 +35,9 @@ func (p *parser) duration() (d, precision time.Duration, ok bool) {
 
 func (p *parser) durationIn(units map[string]time.Duration) (d, precision time.Duration, ok bool) {
 	mark := p.i
+	if d, precision, ok = p.isoDuration(); ok {
+		return d, precision, true
+	}
 	p.bound()
 	last := time.Duration(math.MaxInt64)
 	for {
@@ -53,11 +56,15 @@ func (p *parser) durationIn(units map[string]time.Duration) (d, precision time.D
 		}
 		d += time.Duration(math.Round(n * float64(unit)))
 		last, precision, ok = unit, unit, true
+		if p.words("and", "a", "half") {
+			d += unit / 2
+			exact = false
+		}
 		if !exact {
 			precision = min(unit, time.Millisecond)
 		}
 	}
-	if !ok || d > maxWait || p.torn() {
+	if !ok || d > maxWait || p.torn() || isDigit(p.peek()) { // "18h45" may be a clock
 		p.i = mark
 		return 0, 0, false
 	}
@@ -88,9 +95,56 @@ func (p *parser) component(units map[string]time.Duration) (n float64, unit time
 	if !ok {
 		return 0, 0, false, false
 	}
+	if p.words("and", "a", "half") || p.skipAny("½") {
+		n, exact = n+0.5, false
+	}
 	p.space()
 	unit, ok = units[p.unitWord(units)]
 	return n, unit, exact, ok
+}
+
+// isoUnits are the letters of an ISO 8601 duration, in the order in which they
+// come. Years and months are missing: their length depends on which one.
+var isoUnits = []struct {
+	letter byte
+	unit   time.Duration
+	clock  bool // behind the T
+}{{'w', 7 * day, false}, {'d', day, false}, {'h', time.Hour, true}, {'m', time.Minute, true}, {'s', time.Second, true}}
+
+// isoDuration reads "PT5M30S", "P1DT2H", "PT0.5S".
+func (p *parser) isoDuration() (d, precision time.Duration, ok bool) {
+	mark := p.i
+	defer func() {
+		if !ok {
+			p.i = mark
+		}
+	}()
+	p.space()
+	if !p.take('p') || p.s[p.i-1] != 'P' {
+		return 0, 0, false
+	}
+	clock, count := false, 0
+	for _, u := range isoUnits {
+		if u.clock && !clock {
+			clock = p.take('t')
+		}
+		at := p.i
+		n, exact, found := p.amount()
+		if !found || u.clock != clock || !p.take(u.letter) {
+			p.i = at
+			continue
+		}
+		if n*float64(u.unit) > float64(maxWait) {
+			return 0, 0, false
+		}
+		d += time.Duration(math.Round(n * float64(u.unit)))
+		precision = u.unit
+		if !exact {
+			precision = min(u.unit, time.Millisecond)
+		}
+		count++
+	}
+	return d, precision, count > 0 && d <= maxWait && !p.wordAt()
 }
 
 // unitWord reads a unit's name. "2h3m" has no space after a unit and "30分钟后"

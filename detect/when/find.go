@@ -55,6 +55,10 @@ func (f *finder) phrased() {
 		switch k {
 		case resetAhead, retryAhead:
 			f.ahead(p, at, k == retryAhead)
+		case againAhead:
+			if p.at(p.i).announces() {
+				f.ahead(p, at, false)
+			}
 		case barAhead:
 			p.space()
 			if p.take('|') {
@@ -75,12 +79,12 @@ func (f *finder) ahead(p *parser, at int, retry bool) {
 	if retry {
 		p.attempts()
 	}
-	rel, ok := p.fillers()
+	how, ok := p.fillers()
 	if !ok || f.seen[p.i] {
 		return
 	}
 	start := p.i
-	s, ok := p.value(f.q, rel)
+	s, ok := p.value(f.q, how)
 	if !ok {
 		return
 	}
@@ -128,46 +132,89 @@ func (f *finder) warning(i int) bool {
 	return strings.Contains(clause, "%") && progress.MatchString(clause)
 }
 
-// fillerWords may stand between a phrase and its time; true: a delay follows.
-var fillerWords = map[string]bool{
-	"in": true, "after": true, "for": true, "within": true, "another": true,
-	"at": false, "on": false, "by": false, "until": false, "around": false, "approximately": false,
-	"approx": false, "about": false, "roughly": false, "automatically": false, "again": false, "is": false,
-	"will": false, "be": false, "the": false, "least": false, "next": false, "from": false, "only": false, "ca": false,
+// lead is what the words between a phrase and its time say about it.
+type lead uint8
+
+const (
+	delayLead   lead = 1 << iota // "in", "for": a delay follows
+	eitherLead                   // "after": a delay or an instant
+	instantLead                  // "at", "on": no delay
+)
+
+// fillerWords may stand between a phrase and its time.
+var fillerWords = map[string]lead{
+	"in": delayLead, "for": delayLead, "within": delayLead, "another": delayLead,
+	"after": eitherLead, "at": instantLead, "on": instantLead, "by": instantLead, "until": instantLead, "from": instantLead,
+	"around": 0, "approximately": 0, "approx": 0, "about": 0, "roughly": 0, "automatically": 0, "again": 0, "is": 0,
+	"will": 0, "be": 0, "the": 0, "least": 0, "next": 0, "only": 0, "ca": 0, "out": 0, "down": 0,
+	"daily": 0, "nightly": 0, "weekly": 0, "monthly": 0,
 }
 
 // fillers skips from a phrase to its time. It fails at a sign before a number:
-// no limit ends in the past. rel says that a delay is announced.
-func (p *parser) fillers() (rel, ok bool) {
+// no limit ends in the past.
+func (p *parser) fillers() (how lead, ok bool) {
 	for range 10 {
 		p.space()
 		mark := p.i
 		switch c := p.peek(); {
 		case c == '-' && p.i+1 < len(p.l) && isDigit(p.l[p.i+1]):
-			return rel, false
+			return how, false
 		case c == '(' && !p.at(p.i+1).fillerWord():
-			return rel, true // "(4s • esc to interrupt)" counts what has passed
+			return how, true // "(4s • esc to interrupt)" counts what has passed
 		case c != 0 && strings.IndexByte(`:=~("'-`, c) >= 0:
 			p.i++
 			continue
 		case p.skipAny("≈", "—", "–", "…"):
 			continue
+		case p.each():
+			continue
 		}
 		w := p.word()
-		isRel, filler := fillerWords[w]
+		l, filler := fillerWords[w]
 		if !filler || w == "next" && p.at(p.i).oneOf("month") {
 			p.i = mark
-			return rel, true
+			return how, true
 		}
-		rel = rel || isRel
+		if w == "least" {
+			how &^= instantLead // "at least 5 minutes"
+		}
+		how |= l
 	}
-	return rel, true
+	return how, true
+}
+
+// each skips "every day" and the like; "every 5 hours" is no instant.
+func (p *parser) each() bool {
+	mark := p.i
+	if p.oneOf("every", "each") {
+		if p.oneOf("day", "night", "week", "month") {
+			return true
+		}
+		q := p.at(p.i)
+		q.space()
+		if _, ok := weekdays[q.word()]; ok {
+			return true
+		}
+	}
+	p.i = mark
+	return false
 }
 
 // fillerWord reports whether one of fillerWords stands here.
 func (p *parser) fillerWord() bool {
 	_, ok := fillerWords[p.word()]
 	return ok
+}
+
+// announces reports whether a word that a time follows stands here, so that
+// "again" and "blocked", which are ordinary words, tie a time to a limit.
+func (p *parser) announces() bool {
+	p.oneOf("out", "down")
+	p.space()
+	w := p.word()
+	_, weekday := weekdays[w]
+	_, month := months[w]
+	return weekday || month || fillerWords[w] != 0
 }
 
 // skipAny consumes one of the given symbols.
@@ -182,15 +229,17 @@ func (p *parser) skipAny(symbols ...string) bool {
 }
 
 // value reads the time behind a phrase: an epoch, a delay, or a stamp.
-func (p *parser) value(q question, rel bool) (statement, bool) {
+func (p *parser) value(q question, how lead) (statement, bool) {
 	if at, ok := p.epoch(); ok {
 		return statement{Time: Time{At: at, Source: finding.Epoch}}, instant(at, q)
 	}
-	if d, precision, ok := p.duration(); ok {
-		s := relative(q, d, precision)
-		return s, !p.oneOf("ago") && instant(s.At, q)
+	if how&(delayLead|instantLead) != instantLead {
+		if d, precision, ok := p.duration(); ok {
+			s := relative(q, d, precision)
+			return s, !p.oneOf("ago") && instant(s.At, q)
+		}
 	}
-	if rel {
+	if how&delayLead != 0 {
 		if d, ok := p.clockLength(); ok {
 			s := relative(q, d, time.Second)
 			return s, instant(s.At, q)

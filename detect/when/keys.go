@@ -42,18 +42,22 @@ func (p *parser) nextKey() (key string, at int, ok bool) {
 	}
 }
 
-// stem finds the next "reset" or "retry", -1 if there is none.
+// stems are what the keys that speak of a limit's end have in them.
+var stems = []string{"reset", "retry", "resume", "renew", "refill", "available", "until", "unblock"}
+
+// stem finds the next of stems, -1 if there is none.
 func (p *parser) stem() int {
-	for i := p.i; ; i += len("re") {
-		next := strings.Index(p.l[i:], "re")
-		if next < 0 {
-			return -1
-		}
-		i += next
-		if rest := p.l[i+len("re"):]; strings.HasPrefix(rest, "set") || strings.HasPrefix(rest, "try") {
-			return i
+	for i := p.i; i < len(p.l); i++ {
+		switch p.l[i] {
+		case 'r', 'a', 'u':
+			for _, s := range stems {
+				if strings.HasPrefix(p.l[i:], s) {
+					return i
+				}
+			}
 		}
 	}
+	return -1
 }
 
 func isKeyByte(c byte) bool { return c >= 'a' && c <= 'z' || isDigit(c) || c == '_' || c == '-' }
@@ -70,6 +74,12 @@ const (
 )
 
 var flatten = strings.NewReplacer("-", "", "_", "")
+
+// absoluteKeys are the ends of keys that name an instant.
+var absoluteKeys = []string{
+	"retryat", "nextretry", "resumeat", "resumesat", "renewat", "renewsat", "refillat", "availableat", "unblockat", "unblockedat",
+	"blockeduntil", "limiteduntil", "pauseduntil", "throttleduntil", "cooldownuntil", "exhausteduntil", "disableduntil",
+}
 
 // unitOf says what a key's number means. The names are those of the corpus:
 // resetsAt (Claude), resets_at and resets_in_seconds (Codex), retryDelay,
@@ -95,6 +105,11 @@ func unitOf(key string) keyUnit {
 	case reset:
 		return auto
 	}
+	for _, end := range absoluteKeys {
+		if strings.HasSuffix(flat, end) {
+			return auto
+		}
+	}
 	return noKey
 }
 
@@ -113,7 +128,7 @@ func (f *finder) keyed() {
 		p := walk.at(start)
 		s, ok := p.keyValue(f.q, unit)
 		if !ok && !digitsOnly(p.at(start)) {
-			s, ok = p.value(f.q, false)
+			s, ok = p.value(f.q, 0)
 		}
 		if ok {
 			s.pos, s.end, s.Retry = at, p.i, key == "retry_delay_ms" // Claude's api_retry event: its own next try

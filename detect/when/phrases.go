@@ -12,6 +12,7 @@ type kind uint8
 
 const (
 	resetAhead  kind = iota // a reset's time follows
+	againAhead              // the same, if a word such as "at" or "for" stands between
 	retryAhead              // a client's own next try follows
 	barAhead                // a Unix time behind a bar follows
 	localReset              // a localised delay follows, until a reset
@@ -35,6 +36,8 @@ var phraseTable = map[kind]string{
 		continuing automatically, resume, resumes, resuming, cycle ends, period ends, window ends, limit ends,
 		quota ends, block ends, ban ends, limit expires, block expires, ban expires, limit clears, cooldown,
 		cool down`,
+	againAhead: `again, allowed, possible, permitted, blocked, locked, banned, limited, throttled, suspended, paused,
+		unavailable, cooling, restricted`,
 	retryAhead: `retrying, retrying attempt, will retry, will auto retry, will automatically retry, next retry,
 		next attempt, next try, retries in`,
 	barAhead: `limit reached`,

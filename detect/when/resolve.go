@@ -23,6 +23,14 @@ func (s *stamp) resolve(q question) (Time, bool) {
 		}
 	}
 	at, ok := pick(s.candidates(q.now.In(zone)), q, s.horizon())
+	if s.swapped && (!ok || at.Before(q.now.Add(-grace))) {
+		// 01/12/2026 in November: not ten months ago.
+		other := *s
+		other.month, other.dayOf = s.dayOf, s.month
+		if alt, okAlt := pick(other.candidates(q.now.In(zone)), q, s.horizon()); okAlt && alt.After(q.now) {
+			at, ok = alt, true
+		}
+	}
 	t.At = at
 	return t, ok
 }
@@ -59,7 +67,7 @@ func (s *stamp) horizon() time.Duration {
 		return maxWait
 	case s.dayOf > 0:
 		return 183 * day
-	case s.monthStart > 0:
+	case s.monthStart > 0, s.nth > 0:
 		return 32 * day
 	case s.weekday >= 0 && s.shift < 0:
 		return 8 * day
@@ -89,6 +97,12 @@ func (s *stamp) candidates(now time.Time) []reading {
 		}
 	case s.monthStart > 0:
 		add(y, m+1, 1)
+	case s.nth > 0:
+		for dm := time.Month(-1); dm <= 2; dm++ {
+			if first := time.Date(y, m+dm, 1, 0, 0, 0, 0, time.UTC); validDate(first.Year(), int(first.Month()), s.nth) {
+				add(first.Year(), first.Month(), s.nth)
+			}
+		}
 	case s.shift >= 0:
 		add(y, m, d+s.shift)
 	default:

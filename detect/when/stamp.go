@@ -5,10 +5,12 @@ import "time"
 // stamp is what a text says of an instant: some of date, weekday, day word,
 // clock and zone. resolve makes an instant of it.
 type stamp struct {
-	year, month, dayOf int // dayOf 0: no date; year 0: not said
-	weekday            int // 0-6 as time.Weekday, -1: not said
-	shift              int // days from today, -1: not said
-	monthStart         int // 1: the first of next month, 0: not said
+	year, month, dayOf int  // dayOf 0: no date; year 0: not said
+	weekday            int  // 0-6 as time.Weekday, -1: not said
+	shift              int  // days from today, -1: not said
+	monthStart         int  // 1: the first of next month, 0: not said
+	nth                int  // a day of this month or the next ("the 15th"), 0: not said
+	swapped            bool // month and day of a date with slashes may stand the other way round
 	clock, seconds     bool
 	hour, min, sec, ns int
 	zone               *time.Location
@@ -28,7 +30,7 @@ var weekdays = map[string]int{
 }
 
 func (s *stamp) dated() bool {
-	return s.dayOf > 0 || s.shift >= 0 || s.monthStart > 0 || s.weekday >= 0
+	return s.dayOf > 0 || s.shift >= 0 || s.monthStart > 0 || s.weekday >= 0 || s.nth > 0
 }
 
 // stamp reads parts of an instant in any order for as long as they fit:
@@ -63,7 +65,7 @@ func (p *parser) glue() {
 // part reads one part that s does not have yet.
 func (p *parser) part(s *stamp, q question) bool {
 	switch {
-	case s.dayOf == 0 && s.monthStart == 0 && (p.isoDate(s) || p.slashDate(s) || p.monthDay(s) || p.nextMonth(s)):
+	case s.dayOf == 0 && s.monthStart == 0 && s.nth == 0 && p.date(s):
 		return true
 	case !s.clock && p.clockTime(s):
 		return true
@@ -85,6 +87,11 @@ func (p *parser) part(s *stamp, q question) bool {
 	}
 	s.zoneSaid = true
 	return true
+}
+
+// date reads what names a day by its number.
+func (p *parser) date(s *stamp) bool {
+	return p.isoDate(s) || p.slashDate(s) || p.monthDay(s) || p.nextMonth(s) || p.nthDay(s)
 }
 
 // isoDate reads 2026-12-01 and 2026/12/01, and the T before a clock.
@@ -127,6 +134,7 @@ func (p *parser) slashDate(s *stamp) bool {
 		p.i = mark
 		return false
 	}
+	s.swapped = s.month == a && a != b && validDate(y, b, a)
 	return true
 }
 
@@ -189,6 +197,19 @@ func (p *parser) lateYear(s *stamp) bool {
 	return true
 }
 
+// nthDay reads "the 15th": of this month, or the next.
+func (p *parser) nthDay(s *stamp) bool {
+	mark := p.i
+	n, ok := p.small(1, 2)
+	w := p.word()
+	if !ok || n < 1 || n > 31 || w != "st" && w != "nd" && w != "rd" && w != "th" {
+		p.i = mark
+		return false
+	}
+	s.nth = n
+	return true
+}
+
 // nextMonth reads "the first day of next month", "the 1st of the month",
 // "next month".
 func (p *parser) nextMonth(s *stamp) bool {
@@ -207,7 +228,7 @@ func (p *parser) nextMonth(s *stamp) bool {
 	next = next || p.before(p.i, "next") // glue has eaten it
 	if !p.oneOf("month") || !(first && of || next && !first) {
 		p.i = mark
-		return false
+		return p.endOf(s, "month")
 	}
 	s.monthStart = 1
 	return true
@@ -234,8 +255,34 @@ func (p *parser) weekdayName(s *stamp) bool {
 	return true
 }
 
+// endOf reads "end of the day" or "end of the month": the midnight after it.
+func (p *parser) endOf(s *stamp, period string) bool {
+	mark := p.i
+	p.oneOf("the")
+	if s.clock || !p.words("end", "of") {
+		p.i = mark
+		return false
+	}
+	p.oneOf("the", "this", "your", "current")
+	p.oneOf("current", "calendar", "billing")
+	switch {
+	case period == "month" && p.oneOf("month"):
+		s.monthStart = 1
+	case period == "day" && p.oneOf("day", "today"):
+		s.shift = 1
+	default:
+		p.i = mark
+		return false
+	}
+	s.clock = true
+	return true
+}
+
 // dayWord reads today, tonight, tomorrow, noon and midnight.
 func (p *parser) dayWord(s *stamp) bool {
+	if p.endOf(s, "day") {
+		return true
+	}
 	mark := p.i
 	switch w := p.word(); {
 	case w == "today" || w == "tonight":

@@ -174,11 +174,11 @@ func delay(all []statement) (time.Duration, bool) {
 func bare(text string, q question) (Time, bool) {
 	for _, rows := range readings(text) {
 		p := newParser(strings.Trim(rows, " \t\n"))
-		rel, ok := p.fillers()
+		how, ok := p.fillers()
 		if !ok {
 			continue
 		}
-		s, ok := p.value(q, rel)
+		s, ok := p.value(q, how)
 		if ok && p.atEnd() {
 			return choose([]statement{s}, q)
 		}
