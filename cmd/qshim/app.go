@@ -36,6 +36,8 @@ type app struct {
 	file   string            // --config
 	config *config.Config    // loaded on first use
 	policy policies.Policy   // of config
+	known  *profiles         // loaded on first use
+	unread []error           // what is wrong with the user's own profiles
 }
 
 func newApp() *app {
@@ -262,10 +264,9 @@ func (a *app) root() *cobra.Command {
 		f.Lookup(b.name).NoOptDefVal = "true"
 	}
 	c.Flags().SetInterspersed(false)
-	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, releaseCmd, continueCmd, doctorCmd, demoCmd, versionCmd} {
+	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, releaseCmd, continueCmd, initCmd, linkCmd, unlinkCmd, doctorCmd, demoCmd, versionCmd, explainCmd} {
 		c.AddCommand(sub(a))
 	}
-	c.AddCommand(explainCmd())
 	c.SetHelpCommand(helpCmd())
 	c.InitDefaultHelpCmd()
 	c.InitDefaultCompletionCmd()

@@ -124,9 +124,9 @@ func (d *doctor) problem(p lockfile.Problem) {
 func (d *doctor) agents(store *lockfile.Dir) {
 	find := newFinder(d.a.getenv("PATH"))
 	found := 0
-	for _, p := range allProfiles() {
+	for _, p := range d.a.profiles().all() {
 		for _, b := range p.Binaries {
-			t, err := resolveLaunch([]string{b}, p.Name, builtinProfiles(), find)
+			t, err := resolveLaunch([]string{b}, p.Name, d.a.profiles(), find)
 			if err != nil {
 				continue
 			}
@@ -198,7 +198,7 @@ func (d *doctor) adjustment(p *agents.Profile, name string, fallback bool) {
 // but hear of no hold.
 func (d *doctor) ungoverned(store *lockfile.Dir) {
 	names := map[string]string{}
-	for _, p := range allProfiles() {
+	for _, p := range d.a.profiles().all() {
 		for _, b := range p.Binaries {
 			names[b] = p.Title
 		}
@@ -214,17 +214,6 @@ func (d *doctor) ungoverned(store *lockfile.Dir) {
 	for _, p := range otherAgents(names, governed) {
 		d.note("%s runs without qshim: pid %d", names[p.name], p.pid)
 	}
-}
-
-// allProfiles are the built-in ones; one that does not parse is a build error
-// that a test catches.
-func allProfiles() (out []*agents.Profile) {
-	for _, name := range agents.Names() {
-		if p, err := agents.Load(name); err == nil {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 type runningAgent struct {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"qshim/detect"
-	"qshim/policies/agents"
 )
 
 // maxExplain bounds the input of explain; the longest recording we have is
@@ -29,7 +27,7 @@ type explainArgs struct {
 }
 
 // explainCmd reads rows, bytes or a recording and says what they mean.
-func explainCmd() *cobra.Command {
+func explainCmd(app *app) *cobra.Command {
 	var a explainArgs
 	c := &cobra.Command{
 		Use:           "explain [flags] FILE|-",
@@ -44,7 +42,7 @@ func explainCmd() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return runExplain(a, args[0], c.InOrStdin(), c.OutOrStdout())
+			return app.runExplain(a, args[0], c.InOrStdin(), c.OutOrStdout())
 		},
 	}
 	f := c.Flags()
@@ -72,12 +70,12 @@ func explainUsagef(format string, args ...any) error {
 	return &explainUsageError{fmt.Sprintf("explain: "+format, args...)}
 }
 
-func runExplain(a explainArgs, file string, in io.Reader, out io.Writer) error {
+func (app *app) runExplain(a explainArgs, file string, in io.Reader, out io.Writer) error {
 	o, err := a.options()
 	if err != nil {
 		return err
 	}
-	p, err := explainProfile(a.agent)
+	p, err := app.explainProfile(a.agent)
 	if err != nil {
 		return err
 	}
@@ -124,17 +122,29 @@ func (a explainArgs) options() (o detect.ExplainOptions, err error) {
 	return o, nil
 }
 
-// explainProfile is the agent's profile, or generic for one that has none.
-func explainProfile(name string) (*detect.Profile, error) {
-	name = strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".toml"))
-	data, ok := agents.Builtin(name)
-	if !ok {
-		name = "generic"
-		if data, ok = agents.Builtin(name); !ok {
-			return nil, errors.New("explain: the generic profile is missing from this build")
-		}
+// explainProfile is the agent's profile, by its name or by a binary's, or generic
+// for one that has none.
+func (a *app) explainProfile(name string) (*detect.Profile, error) {
+	if err := a.profileErrors(); err != nil {
+		return nil, err
 	}
-	return detect.ParseProfile(name+".toml", data)
+	known := a.profiles()
+	name = strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".toml"))
+	p, err := known.Load(name)
+	if err != nil {
+		p, err = known.Load(known.Index().Invocation([]string{name}).Profile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rules, err := rulesOf(p)
+	if err == nil {
+		err = rules.Err()
+	}
+	if err != nil {
+		return nil, explainUsagef("%v", err)
+	}
+	return rules, nil
 }
 
 func readExplain(file string, in io.Reader) ([]byte, error) {

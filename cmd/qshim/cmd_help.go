@@ -33,7 +33,7 @@ func helpCmd() *cobra.Command {
 // agentsInPath offers the agents that are there to the shell's completion.
 func (a *app) agentsInPath() (out []string) {
 	find := newFinder(a.getenv("PATH"))
-	for _, p := range allProfiles() {
+	for _, p := range a.profiles().all() {
 		for _, b := range p.Binaries {
 			if _, err := find.find(b); err == nil {
 				out = append(out, b+"\t"+p.Title)

@@ -13,7 +13,7 @@ import (
 // explainRun runs the command on stdin text.
 func explainRun(t *testing.T, in string, args ...string) (string, error) {
 	t.Helper()
-	c := explainCmd()
+	c := explainCmd(newApp())
 	var out bytes.Buffer
 	c.SetIn(strings.NewReader(in))
 	c.SetOut(&out)

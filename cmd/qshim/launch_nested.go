@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 const (
 	envSession = "QSHIM_SESSION" // id of the session that the agent runs in
 	envDepth   = "QSHIM_DEPTH"   // how many qshims are above, 1 for the agent of the first
+	envStarted = "QSHIM_STARTED" // pid:file, which qshim started which file as its agent
 )
 
 // maxDepth is how many qshims may stand above one another. Agents that start
@@ -71,10 +73,21 @@ func ancestorsOf(pid int, parent func(int) (int, error)) []int {
 	return list
 }
 
+// cameBack is the file that the qshim above us started as its agent, if that
+// file has put us in its place: a version manager's shim that knows no such tool
+// and takes the next one in PATH, which is our link. "" for any other call.
+func cameBack(env func(string) string, pid, parent int) string {
+	at, file, _ := strings.Cut(env(envStarted), ":")
+	if n, err := strconv.Atoi(at); err != nil || n != pid && n != parent {
+		return ""
+	}
+	return file
+}
+
 // childEnv is the agent's environment: ours, the marker, and what an
 // adjustment sets. session is "" for a call that is no session.
-func childEnv(base []string, session string, above int, set map[string]string) []string {
-	add := map[string]string{envDepth: strconv.Itoa(above + 1)}
+func childEnv(base []string, session, file string, above int, set map[string]string) []string {
+	add := map[string]string{envDepth: strconv.Itoa(above + 1), envStarted: strconv.Itoa(os.Getpid()) + ":" + file}
 	if session != "" {
 		add[envSession] = session
 	}

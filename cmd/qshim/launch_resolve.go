@@ -91,6 +91,20 @@ func (f *finder) find(command string) (string, error) {
 	return "", &launchError{exitNotFound, command + ": not found in PATH"}
 }
 
+// past makes find look behind a file that has led back to us, as far as
+// something stands there, and reports whether it has.
+func (f *finder) past(file, command string) bool {
+	if file == "" || filepath.Base(file) != command {
+		return false
+	}
+	behind, self := *f, f.self
+	behind.self = func(x string) bool { return x == file || self(x) }
+	if _, err := behind.find(command); err == nil {
+		f.self = behind.self
+	}
+	return true
+}
+
 // join makes a PATH entry and a name into a path with a slash, so that execve
 // takes it as it is: an empty entry is the current directory.
 func (f *finder) join(dir, command string) string {
@@ -230,28 +244,19 @@ type launchTarget struct {
 // Args are the agent's own arguments.
 func (t *launchTarget) Args() []string { return t.Argv[t.Inv.At+1:] }
 
-// profiles are the agents that a launch may be of: the user's before ours.
-type profiles struct {
-	index agents.Index
-	load  func(name string) (*agents.Profile, error)
-}
-
-// builtinProfiles are those that qshim carries.
-func builtinProfiles() profiles { return profiles{agents.Builtins(), agents.Load} }
-
 // resolveLaunch finds out what a command line runs. words are the agent and
 // its arguments as typed; forced is --profile, "" without it.
 func resolveLaunch(words []string, forced string, p profiles, f *finder) (launchTarget, error) {
 	if len(words) == 0 {
 		return launchTarget{}, &launchError{2, "no agent is named"}
 	}
-	t := launchTarget{Argv: append([]string(nil), words...), Inv: p.index.Invocation(words)}
+	t := launchTarget{Argv: append([]string(nil), words...), Inv: p.Index().Invocation(words)}
 	name := t.Inv.Profile
 	if forced != "" {
 		name = forced
 	}
 	var err error
-	if t.Profile, err = p.load(name); err != nil {
+	if t.Profile, err = p.Load(name); err != nil {
 		return t, &launchError{2, err.Error()}
 	}
 	t.Command = agents.BaseName(words[t.Inv.At])

@@ -30,6 +30,8 @@ import (
 type launch struct {
 	a      *app
 	t      launchTarget
+	rules  *detect.Profile
+	back   bool // this process is the agent of the qshim above, which has a session
 	env    func(string) string // as the agent will see it
 	call   agents.Call
 	id     account.Identity
@@ -53,7 +55,7 @@ func (a *app) runAgent(ctx context.Context, words []string) error {
 	if err := l.resolve(words, off); err != nil {
 		return err
 	}
-	if off || !l.call.Session {
+	if off || l.back || !l.call.Session {
 		return l.exec()
 	}
 	if err := l.open(); err != nil {
@@ -71,13 +73,21 @@ func (l *launch) resolve(words []string, off bool) error {
 	if err := checkDepth(l.a.getenv, words[0]); err != nil {
 		return asExit(err)
 	}
-	forced := ""
+	forced, known := "", profiles{}
 	if !off {
-		forced = l.a.config.Profile
+		if err := l.a.profileErrors(); err != nil {
+			return err
+		}
+		forced, known = l.a.config.Profile, l.a.profiles()
 	}
-	t, err := resolveLaunch(words, forced, builtinProfiles(), newFinder(l.a.getenv("PATH")))
+	find := newFinder(l.a.getenv("PATH"))
+	l.back = find.past(cameBack(l.a.getenv, os.Getpid(), os.Getppid()), words[0])
+	t, err := resolveLaunch(words, forced, known, find)
 	if err != nil {
 		return asExit(err)
+	}
+	if l.rules, err = rulesOf(t.Profile); err != nil {
+		return usagef("%v", err)
 	}
 	l.t, l.env = t, agentEnv(l.a.environ(), t.Inv)
 	l.call = t.Profile.ClassifyOn(t.Args(), agents.Setting{StdinTTY: term.IsTerminal(0), StdoutTTY: term.IsTerminal(1), Env: l.env})
@@ -93,7 +103,7 @@ func asExit(err error) error {
 
 // exec replaces qshim by the agent.
 func (l *launch) exec() error {
-	env := childEnv(l.a.environ(), "", depth(l.a.getenv), nil)
+	env := childEnv(l.a.environ(), "", l.t.Path, depth(l.a.getenv), nil)
 	err := unix.Exec(l.t.Path, l.t.Argv, env)
 	return &exitError{exitNotStarted, l.t.Path + ": " + err.Error()}
 }
@@ -254,7 +264,6 @@ func (l *launch) known() agents.Known {
 }
 
 func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error) {
-	rules := detect.LazyProfile(l.t.Profile.Name, l.t.Profile.Raw) // built in: tests parse it
 	var log *lockfile.Log
 	path := ""
 	if needsLog(applied) {
@@ -269,10 +278,10 @@ func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error)
 	argv, set := l.t.adjusted(applied, path)
 	return shim.Run(ctx, shim.Config{
 		Options: shim.Options{
-			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), depth(l.a.getenv), set),
-			Streams: rules.HasStreams(),
+			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), l.t.Path, depth(l.a.getenv), set),
+			Streams: l.rules.HasStreams(),
 		},
-		Title: l.t.Profile.Title, Rules: rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
+		Title: l.t.Profile.Title, Rules: l.rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
 		Log: l.logSpec(set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -226,7 +227,7 @@ func TestResolve(t *testing.T) {
 		{"node /x/gemini.js -p hi", "", "gemini", dir + "/node", "gemini", "-p hi"},
 		{"env A=1 claude x", "", "claude", dir + "/env", "claude", "x"},
 	} {
-		got, err := resolveLaunch(strings.Fields(c.line), c.forced, builtinProfiles(), f)
+		got, err := resolveLaunch(strings.Fields(c.line), c.forced, profiles{}, f)
 		if err != nil {
 			t.Errorf("%s: %v", c.line, err)
 			continue
@@ -236,16 +237,16 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	// env would find the link to qshim first: it is given the agent's own file.
-	got, err := resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", builtinProfiles(), f)
+	got, err := resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", profiles{}, f)
 	if err != nil || !slices.Equal(got.Argv, []string{"env", "A=1", dir + "/claude", "x"}) {
 		t.Errorf("%q, %v", got.Argv, err)
 	}
 	f.path = dir
-	got, err = resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", builtinProfiles(), f)
+	got, err = resolveLaunch([]string{"env", "A=1", "claude", "x"}, "", profiles{}, f)
 	if err != nil || !slices.Equal(got.Argv, []string{"env", "A=1", "claude", "x"}) {
 		t.Errorf("without a link the line is left alone: %q, %v", got.Argv, err)
 	}
-	if _, err := resolveLaunch([]string{"claude"}, "nobody", builtinProfiles(), f); code(err) != 2 {
+	if _, err := resolveLaunch([]string{"claude"}, "nobody", profiles{}, f); code(err) != 2 {
 		t.Errorf("unknown profile: %v", err)
 	}
 }
@@ -301,13 +302,18 @@ func TestDepthAndEnv(t *testing.T) {
 			t.Errorf("depth %q: %v", v, err)
 		}
 	}
-	got := childEnv([]string{"A=1", "QSHIM_SESSION=old", "QSHIM_DEPTH=2", "G=x"}, "new", 2, map[string]string{"G": "y"})
+	got := childEnv([]string{"A=1", "QSHIM_SESSION=old", "QSHIM_DEPTH=2", "G=x"}, "new", "/bin/claude", 2, map[string]string{"G": "y"})
 	slices.Sort(got)
-	if !slices.Equal(got, []string{"A=1", "G=y", "QSHIM_DEPTH=3", "QSHIM_SESSION=new"}) {
+	if !slices.Equal(got, []string{"A=1", "G=y", "QSHIM_DEPTH=3", "QSHIM_SESSION=new", "QSHIM_STARTED=" + strconv.Itoa(os.Getpid()) + ":/bin/claude"}) {
 		t.Errorf("%q", got)
 	}
-	if got := childEnv([]string{"QSHIM_SESSION=old"}, "", 0, nil); !slices.Contains(got, "QSHIM_SESSION=old") {
+	if got := childEnv([]string{"QSHIM_SESSION=old"}, "", "/x", 0, nil); !slices.Contains(got, "QSHIM_SESSION=old") {
 		t.Errorf("a call that is no session loses its parent's marker: %q", got)
+	}
+	for v, want := range map[string]string{"": "", "7:/x/claude": "/x/claude", "8:/x/claude": "/x/claude", "9:/x/claude": "", "x:/y": "", "8": ""} {
+		if got := cameBack(env(v), 7, 8); got != want {
+			t.Errorf("%q: %q", v, got)
+		}
 	}
 	look := agentEnv([]string{"A=1", "B=2", "C=3"}, agents.Invocation{Unset: []string{"A"}, Set: []string{"B=x", "D=4"}})
 	if look("A")+look("B")+look("C")+look("D") != "x34" {

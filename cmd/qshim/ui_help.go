@@ -14,3 +14,13 @@ While a session is suspended one row says why and until when:
 
 Each flag is also an environment variable (QSHIM_STATE_DIR, …) and a key in
 ~/.config/qshim/config.toml. QSHIM=off runs the agent without qshim.`
+
+const initHelp = `Print what a shell evaluates to know qshim: an alias for each agent in PATH
+(claude='qshim claude') unless you have an alias or a function of that name, and
+the completion of qshim's own words.
+
+  bash  eval "$(qshim init bash)"     in ~/.bashrc
+  zsh   eval "$(qshim init zsh)"      in ~/.zshrc, after compinit
+  fish  qshim init fish | source      in ~/.config/fish/config.fish
+
+An alias works where you type. For programs that start agents: qshim link.`

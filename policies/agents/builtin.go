@@ -35,7 +35,7 @@ func Names() []string {
 func Load(name string) (*Profile, error) {
 	data, ok := Builtin(name)
 	if !ok {
-		return nil, &UnknownError{Name: name}
+		return nil, &UnknownError{Name: name, Names: Names()}
 	}
 	head, _, _ := bytes.Cut(data, []byte("\n[examples]\n"))
 	p, err := Parse(name, head)
@@ -47,10 +47,13 @@ func Load(name string) (*Profile, error) {
 }
 
 // UnknownError says that no profile has this name.
-type UnknownError struct{ Name string }
+type UnknownError struct {
+	Name  string
+	Names []string // those there are
+}
 
 func (e *UnknownError) Error() string {
-	return "no agent profile is named " + e.Name + "; built in are " + strings.Join(Names(), ", ")
+	return "no agent profile is named " + e.Name + "; there are " + strings.Join(e.Names, ", ")
 }
 
 // Builtins is the index of the built-in profiles.

@@ -46,25 +46,40 @@ func launchPart(data []byte) []byte {
 // line. Unknown keys, unknown words and impossible values are an *Error with
 // line and column. What stands from [detect] on is not looked at.
 func Parse(name string, data []byte) (*Profile, error) {
-	file, head := name+".toml", launchPart(data)
+	file := name + ".toml"
+	p, _, err := decode(file, name, data)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.check(file, name, data)
+}
+
+// decode reads the launch part and says which keys it has.
+func decode(file, name string, data []byte) (*Profile, toml.MetaData, error) {
+	head := launchPart(data)
 	p := &Profile{}
 	md, err := toml.NewDecoder(bytes.NewReader(head)).Decode(p)
 	if err != nil {
-		return nil, syntaxError(file, head, err)
+		return nil, md, syntaxError(file, head, err)
 	}
 	for _, k := range md.Undecoded() {
 		line, col := locate(head, k)
-		return nil, &Error{file, line, col, fmt.Sprintf("unknown key %q: remove it or mend its spelling", k.String())}
+		return nil, md, &Error{file, line, col, fmt.Sprintf("unknown key %q: remove it or mend its spelling", k.String())}
 	}
 	p.Raw = data
 	if p.Name == "" {
 		p.Name = name
 	}
+	return p, md, nil
+}
+
+// check is the first thing wrong with a decoded profile, with its place in data.
+func (p *Profile) check(file, name string, data []byte) error {
 	if key, msg := p.fault(name); msg != "" {
-		line, col := locate(head, key)
-		return nil, &Error{file, line, col, msg}
+		line, col := locate(launchPart(data), key)
+		return &Error{file, line, col, msg}
 	}
-	return p, nil
+	return nil
 }
 
 // typeError is how the decoder words a value of the wrong type: no type of its

@@ -16,6 +16,10 @@ type Profile struct {
 	Binaries []string `toml:"binaries"` // base names that mean this agent
 	Packages []string `toml:"packages"` // npm packages that mean this agent
 
+	// Replace: a user's file of a built-in name stands in place of the built-in
+	// one, instead of over it.
+	Replace bool `toml:"replace"`
+
 	Options  Options      `toml:"options"`
 	Calls    Calls        `toml:"calls"`
 	Headless Headless     `toml:"headless"`
@@ -29,6 +33,9 @@ type Profile struct {
 
 	// Raw is the whole file, the [detect] part included, for package detect.
 	Raw []byte `toml:"-"`
+	// User is the user's own file over Raw, or alone where Raw is nil; nil: there
+	// is none.
+	User *File `toml:"-"`
 }
 
 // Options says how the agent's option parser splits its arguments, as far as it
