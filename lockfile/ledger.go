@@ -33,6 +33,7 @@ type Limiter struct {
 	Anyway  time.Time `json:"anyway,omitzero"`   // when a person last continued everything: who was stopped by then runs in spite of the holds that began before
 	Used    time.Time `json:"used,omitzero"`     // first turn seen of the current 5-hour window: tells a reset that nobody states
 	Share   *Share    `json:"share,omitempty"`   // how much of its window is used, as far as the agents tell
+	First   []string  `json:"first,omitempty"`   // sessions that a person put first in the queue, the first of all first; at most 4
 	Updated time.Time `json:"updated"`           // when this file was last written
 }
 
@@ -199,6 +200,7 @@ func (l Ledger) Clone() Ledger {
 func (l Limiter) Clone() Limiter {
 	l.Holds = append([]Hold(nil), l.Holds...)
 	l.Seen = append([]Seen(nil), l.Seen...)
+	l.First = append([]string(nil), l.First...)
 	l.Probe, l.Release, l.Launch, l.Share = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch), copyOf(l.Share)
 	return l
 }

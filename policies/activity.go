@@ -116,7 +116,7 @@ func (e *edit) succeed() {
 			began = later(began, lim.Probe.Since)
 		}
 		opened := e.open(&lim, func(h lockfile.Hold) bool {
-			return h.Since.Before(began) || mine && h.Since.Equal(began) || h.Class == finding.Retrying && h.By == e.s.ID
+			return h.Class != finding.Person && (h.Since.Before(began) || mine && h.Since.Equal(began) || h.Class == finding.Retrying && h.By == e.s.ID)
 		})
 		if mine {
 			lim.Probe = nil

@@ -5,8 +5,74 @@ import (
 	"slices"
 	"time"
 
+	"qshim/detect/finding"
 	"qshim/lockfile"
 )
+
+// Hold closes a limiter because a person said so, until an instant. Who is busy
+// is suspended and launches wait, whatever their class or priority; a success
+// does not open it, and when it ends nobody has to try first: those who waited
+// go on one after another. A second one replaces the first. text says why, for
+// people; source how the end was said.
+func (p Policy) Hold(l lockfile.Ledger, in Input, limiter string, until time.Time, source finding.ResetSource, text string) (lockfile.Ledger, []lockfile.Event) {
+	e := p.edit(l, in)
+	lim := e.limiter(limiter)
+	h := lockfile.Hold{Class: finding.Person, Since: in.Now, First: in.Now, Until: until, UntilSource: source, Stated: until, Rule: "person", Why: why([]string{text})}
+	setHold(&lim, h)
+	lim.Release = nil
+	e.put(lim)
+	ev := e.event("hold", limiter, finding.Person)
+	ev.Until, ev.Reason = until, "person"
+	if text != "" {
+		ev.Rows = []string{h.Why}
+	}
+	return e.done()
+}
+
+// personsOver: a hold that a person set has ended. It needs no probe.
+func (v view) personsOver(h lockfile.Hold) bool { return !h.Until.After(v.now) || v.steppedBack(h) }
+
+// firstMost bounds how many a person may put first on one limiter: its file is
+// read by everybody, and a queue that is all exceptions has no order.
+const firstMost = 4
+
+// First puts a session that waits in front of every queue that it stands in,
+// until it goes on. It writes limiters only, since a session's record is its
+// own shim's; it reports on which limiters the session waits.
+func (p Policy) First(l lockfile.Ledger, in Input, session string) (lockfile.Ledger, []lockfile.Event, []string) {
+	e := p.edit(l, in)
+	var ids []string
+	for _, id := range limitersOf(e.l, e.l.Sessions[session]) {
+		if e.view().line(id).place(session) < 0 {
+			continue
+		}
+		lim := e.l.Limiters[id]
+		first := []string{session}
+		for _, x := range lim.First {
+			if s, ok := e.l.Sessions[x]; ok && s.Alive && x != session && len(first) < firstMost {
+				first = append(first, x)
+			}
+		}
+		lim.First = first
+		e.put(lim)
+		ids = append(ids, id)
+		ev := e.event("queue", id, "")
+		ev.Session, ev.Agent, ev.Reason = session, e.l.Sessions[session].Agent, "person"
+	}
+	out, events := e.done()
+	return out, events, ids
+}
+
+// taken takes the caller out of what a person said: its turn has come.
+func (e *edit) taken() {
+	for _, id := range limitersOf(e.l, e.s) {
+		lim := e.l.Limiters[id]
+		if i := slices.Index(lim.First, e.s.ID); i >= 0 {
+			lim.First = slices.Delete(lim.First, i, i+1)
+			e.put(lim)
+		}
+	}
+}
 
 // Release opens a limiter because a person said so; who waited goes on one by
 // one all the same. It is an error of nobody if nothing held it.
@@ -93,6 +159,7 @@ const (
 func (p Policy) State(l lockfile.Ledger, id string, now time.Time) LimiterState {
 	v := view{p: p, l: l, now: now}
 	lim := l.Limiters[id]
+	lim.Holds = slices.DeleteFunc(slices.Clone(lim.Holds), func(h lockfile.Hold) bool { return h.Class == finding.Person && v.personsOver(h) })
 	force := slices.ContainsFunc(lim.Holds, func(h lockfile.Hold) bool { return h.Until.After(now) })
 	switch {
 	case slices.ContainsFunc(lim.Holds, func(h lockfile.Hold) bool { return h.Blocked }):

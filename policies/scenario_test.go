@@ -20,6 +20,8 @@ import (
 //	finding NAME CLASS [cause=C] [scope=S] [model=M] [after=30s] [in=2h] [source=epoch] [precision=1m] [attempt=N] [weak]
 //	began|busy|answer|ended|success|retry-over|exit|die|ctrl-z|fg|anyway|drop NAME
 //	release LIMITER                   a person opens it
+//	hold LIMITER 2h                   a person closes it for so long
+//	first NAME [not]                  a person puts it first; not: it does not wait
 //	continue-all                      a person continues whoever is stopped
 //	wait 30s                          time passes; who wants to wake wakes
 //	clock -1h                         the wall clock is set
@@ -128,8 +130,19 @@ func (s *script) do(f []string) {
 		}
 		s.told = 0
 	case f[0] == "release":
-		l, ev := s.p.Release(s.l, s.in(""), f[1])
+		l, ev := s.p.Release(s.l, s.in(""), limiterID(f[1]))
 		s.apply("", l, ev)
+		s.settle()
+	case f[0] == "hold":
+		l, ev := s.p.Hold(s.l, s.in(""), limiterID(f[1]), s.now.Add(s.duration(f[2])), finding.Local, "a meeting")
+		s.apply("", l, ev)
+		s.settle()
+	case f[0] == "first":
+		l, ev, on := s.p.First(s.l, s.in(""), f[1])
+		s.apply("", l, ev)
+		if want := len(f) == 2; (len(on) > 0) != want {
+			s.bad("put first on %v", on)
+		}
 		s.settle()
 	case f[0] == "continue-all":
 		l, ev := s.p.ContinueAll(s.l, s.in(""))
@@ -241,10 +254,15 @@ func (s *script) expectSession(name string, words []string) {
 	}
 }
 
+// limiterID spells out the two limiters of the scenarios.
+func limiterID(name string) string {
+	return strings.NewReplacer("ACCT", acct, "MACH", mach).Replace(name)
+}
+
 func (s *script) expectLimiter(id string, words []string) {
 	s.t.Helper()
 	opt, flags := options(words)
-	id = strings.NewReplacer("ACCT", acct, "MACH", mach).Replace(id)
+	id = limiterID(id)
 	if got := s.p.State(s.l, id, s.now); string(got) != flags[0] {
 		s.bad("limiter %s is %s", id, got)
 	}

@@ -39,6 +39,10 @@ func (p Policy) Step(l lockfile.Ledger, in Input) (lockfile.Ledger, Decision, []
 // tidy writes down what time alone has decided about a limiter.
 func (e *edit) tidy(id string) {
 	v, lim := e.view(), e.l.Limiters[id]
+	if e.open(&lim, func(h lockfile.Hold) bool { return h.Class == finding.Person && v.personsOver(h) }) {
+		e.put(lim)
+		v = e.view()
+	}
 	judged, _ := v.judge(lim)
 	switch judged {
 	case passed:
@@ -79,7 +83,7 @@ func (e *edit) lose(lim *lockfile.Limiter) {
 
 // passing selects the holds that a probe answers for: those that stood when it went.
 func passing(pr lockfile.Probe) func(lockfile.Hold) bool {
-	return func(h lockfile.Hold) bool { return !h.Since.After(pr.Since) }
+	return func(h lockfile.Hold) bool { return h.Class != finding.Person && !h.Since.After(pr.Since) }
 }
 
 // open ends the holds that match and paces who waited for them.
@@ -252,6 +256,7 @@ func (e *edit) claimStart(lim *lockfile.Limiter) {
 func (e *edit) start(d Decision) {
 	now := e.in.Now
 	e.keepAnyway()
+	e.taken()
 	kind := "continue"
 	if e.s.State == lockfile.Waiting {
 		kind = "launch"

@@ -99,12 +99,16 @@ func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Co
 	switch {
 	case s.Observe:
 		return false, Observing
+	case h.Class == finding.Person && v.personsOver(h):
+		return false, "" // nobody has to try first
 	case s.State == lockfile.Idle:
 		return false, Parked
 	case v.anyway(s, id, h.First):
 		return false, Anyway
 	case s.State == lockfile.Waiting:
 		return v.concernsLaunch(h, s)
+	case h.Class == finding.Person:
+		return true, Held
 	case s.Storm && !isMoney(h.Class):
 		return true, Storming
 	case s.Retrying:
@@ -326,7 +330,7 @@ func (v view) heldElsewhere(id string, s lockfile.Session) bool {
 // interactive before background, then the oldest.
 func (v view) candidates(id string) line {
 	lim := v.l.Limiters[id]
-	return v.lineUp(func(s lockfile.Session) (int, bool) {
+	return v.lineUp(id, func(s lockfile.Session) (int, bool) {
 		ok := DrawsOn(s, id) && v.steerable(s) && v.electable(lim, s) && !v.heldElsewhere(id, s)
 		return rank(s), ok
 	})
@@ -377,14 +381,14 @@ func (v view) retrier(lim lockfile.Limiter, s lockfile.Session) bool {
 // queue lists who waits for its turn on a limiter that is open to them: the
 // order of the release, oldest first within the priorities.
 func (v view) queue(id string) line {
-	return v.lineUp(func(s lockfile.Session) (int, bool) {
+	return v.lineUp(id, func(s lockfile.Session) (int, bool) {
 		return 0, stopped(s) && DrawsOn(s, id) && v.steerable(s) && !v.heldOn(id, s) && !v.heldElsewhere(id, s)
 	})
 }
 
 // line lists everybody who is stopped on a limiter, held elsewhere or not.
 func (v view) line(id string) line {
-	return v.lineUp(func(s lockfile.Session) (int, bool) {
+	return v.lineUp(id, func(s lockfile.Session) (int, bool) {
 		return 0, stopped(s) && DrawsOn(s, id) && v.steerable(s)
 	})
 }
@@ -395,24 +399,28 @@ type line []inLine
 // inLine is what orders a session: sessions themselves are large.
 type inLine struct {
 	rank, priority int
+	said           int       // place in what a person said, below 0 where it is named
 	root, born     time.Time // of the outermost session that it is nested in, and its own
 	id             string
 }
 
 func (a inLine) compare(b inLine) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.priority, b.priority),
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.said, b.said), cmp.Compare(a.priority, b.priority),
 		a.root.Compare(b.root), a.born.Compare(b.born), cmp.Compare(a.id, b.id))
 }
 
-func (v view) lineUp(pick func(lockfile.Session) (rank int, ok bool)) line {
+// lineUp orders the sessions that pick takes: as a person said for the limiter,
+// then interactive before background, then the oldest.
+func (v view) lineUp(limiter string, pick func(lockfile.Session) (rank int, ok bool)) line {
 	var out line
+	first := v.l.Limiters[limiter].First
 	for id, s := range v.l.Sessions {
 		rank, ok := pick(s)
 		if !ok {
 			continue
 		}
 		root := v.root(s)
-		x := inLine{rank: rank, root: root.Born, born: s.Born, id: id}
+		x := inLine{rank: rank, said: said(first, id, root.ID), root: root.Born, born: s.Born, id: id}
 		if root.Priority == lockfile.Background {
 			x.priority = 1
 		}
@@ -420,6 +428,17 @@ func (v view) lineUp(pick func(lockfile.Session) (rank int, ok bool)) line {
 	}
 	slices.SortFunc(out, inLine.compare)
 	return out
+}
+
+// said is the place of a session, or of the one around it, among those that a
+// person named; 0 for any other.
+func said(first []string, id, root string) int {
+	for i, x := range first {
+		if x == id || x == root {
+			return i - len(first)
+		}
+	}
+	return 0
 }
 
 // place of a session in a line, -1 if it is not in it.

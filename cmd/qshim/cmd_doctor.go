@@ -55,12 +55,31 @@ func (d *doctor) examine() {
 	} else {
 		d.fine("config: defaults, there is no %s", file)
 	}
+	d.ownProfiles()
 	store := d.state()
 	if store != nil {
 		defer store.Close()
 	}
 	d.agents(store)
 	d.ungoverned(store)
+}
+
+// ownProfiles tells of the user's own profiles.
+func (d *doctor) ownProfiles() {
+	if err := d.a.profileErrors(); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			d.wrong("%s", printable(strings.TrimSpace(line)))
+		}
+	}
+	for _, p := range d.a.profiles().all() {
+		switch {
+		case p.User == nil:
+		case p.Raw == nil:
+			d.fine("agent profile %s: %s", printable(p.Name), printable(p.User.Path))
+		default:
+			d.fine("agent profile %s: %s, over the built-in one", printable(p.Name), printable(p.User.Path))
+		}
+	}
 }
 
 // state checks the state directory; nil where it does not work.

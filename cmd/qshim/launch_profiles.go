@@ -108,5 +108,5 @@ func rulesOf(p *agents.Profile) (*detect.Profile, error) {
 		}
 		return detect.LazyProfile(p.Name, raw), nil
 	}
-	return parseOver(src{Name: p.Name + ".toml", Data: raw}, src{Name: p.User.Path, Data: p.User.Data})
+	return detect.ParseOver(detect.Source{Name: p.Name + ".toml", Data: raw}, detect.Source{Name: p.User.Path, Data: p.User.Data})
 }

@@ -21,6 +21,7 @@ const (
 	Warning  Class = "warning"  // approaching a limit, or going on with overage
 	Auth     Class = "auth"     // bad key, missing entitlement: not a limit
 	Unknown  Class = "unknown"  // only ever a Cause: the client does not say why it retries
+	Person   Class = "person"   // only ever a hold's: a person set it (qshim hold); nothing is found to be it
 )
 
 // IsLimit reports whether the class closes a limiter.

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qshim/policies/agents"
+	"qshim/policies/config"
+)
+
+func configCmd(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config show|check",
+		Short: "Show the effective configuration, or check it and your agent profiles",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("config has no command %q: show or check", args[0])
+			}
+			return usagef("config show prints the effective values, config check looks for mistakes")
+		},
+	}
+	c.AddCommand(configShowCmd(a), configCheckCmd(a))
+	return c
+}
+
+// valueJSON is one value as `config show --json` prints it. Fields are only ever added.
+type valueJSON struct {
+	Scope string `json:"scope"` // "", a provider or a limiter
+	Key   string `json:"key"`
+	Value string `json:"value"` // as it would stand in the file
+	From  string `json:"from"`  // default, config, provider, limiter, env, flag
+	Name  string `json:"name"`  // file, variable or flag
+	Line  int    `json:"line,omitempty"`
+}
+
+func configShowCmd(a *app) *cobra.Command {
+	var asJSON, changed bool
+	c := &cobra.Command{
+		Use:   "show [KEY]",
+		Short: "Print every effective value and where it comes from",
+		Long:  configShowHelp,
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.load(); err != nil {
+				return err
+			}
+			want := ""
+			if len(args) == 1 {
+				want = args[0]
+			}
+			list := a.shownValues(want, changed)
+			if len(list) == 0 && want != "" && !changed {
+				return usagef("there is no setting %q (all of them: qshim config show)", want)
+			}
+			if asJSON {
+				return writeJSON(a.stdout, list)
+			}
+			printValues(a.stdout, list)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
+	c.Flags().BoolVar(&changed, "changed", false, "only what is not a default")
+	return c
+}
+
+// shownValues are those of a key, or below it ("rate").
+func (a *app) shownValues(want string, changed bool) []valueJSON {
+	list := []valueJSON{}
+	for _, v := range a.config.Values() {
+		if want != "" && v.Key != want && !strings.HasPrefix(v.Key, want+".") && v.Scope != want {
+			continue
+		}
+		if changed && v.Origin.Layer == config.Default {
+			continue
+		}
+		name := v.Origin.Name
+		if v.Origin.Layer == config.Default {
+			name = "policies/default.toml"
+		}
+		list = append(list, valueJSON{v.Scope, v.Key, v.Text, string(v.Origin.Layer), name, v.Origin.Line})
+	}
+	return list
+}
+
+func configCheckCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [PROFILE.toml...]",
+		Short: "Check the config file and your agent profiles, their examples too",
+		Long:  configCheckHelp,
+		RunE: func(_ *cobra.Command, args []string) error {
+			c := checker{a: a}
+			if len(args) == 0 {
+				c.config()
+				files, errs := a.profileFiles()
+				for _, err := range errs {
+					c.wrong(err)
+				}
+				c.profiles(files)
+			} else if err := c.named(args); err != nil {
+				return err
+			}
+			if c.bad > 0 {
+				return &exitError{code: exitUsage}
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+}
+
+// checker looks for mistakes and says each with its place.
+type checker struct {
+	a   *app
+	bad int
+}
+
+// config checks the user's config file with the environment and flags over it.
+func (c *checker) config() {
+	name, data, err := c.a.configFile()
+	if err == nil {
+		err = c.a.load()
+	}
+	switch {
+	case err != nil:
+		for line := range strings.Lines(err.Error()) {
+			c.wrong(errors.New(strings.TrimSpace(line)))
+		}
+	case data == nil:
+		c.fine(name, checkedNothing)
+	default:
+		c.fine(name, "")
+	}
+}
+
+// named checks profile files wherever they lie, as if they were the user's.
+func (c *checker) named(paths []string) error {
+	var files []agents.File
+	for _, path := range paths {
+		name, ok := strings.CutSuffix(filepath.Base(path), ".toml")
+		if !ok {
+			return usagef("%s: a profile is a file NAME.toml", path)
+		}
+		data, err := readConfig(path, true)
+		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+			return usagef("%s: %v", path, pe.Err)
+		} else if err != nil {
+			return err
+		}
+		files = append(files, agents.File{Name: name, Path: path, Data: data})
+	}
+	c.profiles(files)
+	return nil
+}
+
+// profiles checks files one by one: their launch part, their rules, and the
+// examples of both.
+func (c *checker) profiles(files []agents.File) {
+	for _, f := range files {
+		set, errs := agents.NewSet([]agents.File{f})
+		if len(errs) > 0 {
+			c.wrong(errs[0])
+			continue
+		}
+		p, err := set.Load(f.Name)
+		if err != nil {
+			c.wrong(err)
+			continue
+		}
+		before := c.bad
+		c.launchExamples(p)
+		c.rules(p)
+		if c.bad == before {
+			c.fine(f.Path, profileKind(p))
+		}
+	}
+}
+
+func (c *checker) launchExamples(p *agents.Profile) {
+	for _, x := range p.CheckExamples() {
+		line, col := x.Place(p.User.Data)
+		c.wrong(&agents.Error{File: p.User.Path, Line: line, Col: col, Msg: exampleWords(x)})
+	}
+}
+
+func (c *checker) rules(p *agents.Profile) {
+	rules, err := rulesOf(p)
+	if err == nil {
+		err = rules.Err()
+	}
+	if err != nil {
+		c.wrong(err)
+		return
+	}
+	for _, x := range rules.CheckExamples() {
+		c.wrong(x)
+	}
+}
