@@ -264,7 +264,7 @@ func (a *app) root() *cobra.Command {
 		f.Lookup(b.name).NoOptDefVal = "true"
 	}
 	c.Flags().SetInterspersed(false)
-	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, releaseCmd, continueCmd, initCmd, linkCmd, unlinkCmd, configCmd, doctorCmd, demoCmd, versionCmd, explainCmd} {
+	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, queueCmd, holdCmd, releaseCmd, continueCmd, initCmd, linkCmd, unlinkCmd, configCmd, doctorCmd, demoCmd, versionCmd, explainCmd} {
 		c.AddCommand(sub(a))
 	}
 	c.SetHelpCommand(helpCmd())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,8 @@ func releaseCmd(a *app) *cobra.Command {
 		Long: `End the holds of a limiter now. The sessions that wait go on one after another,
 so that they do not all hit the provider in the same second.
 
-LIMITER is an ID as 'qshim status' shows it, or a part of it that fits only one.`,
+LIMITER is an ID or a label as 'qshim status' shows it, or a part that fits only
+one.`,
 		ValidArgsFunction: a.completeLimiters,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) || len(args) > 1 || len(args) == 1 && args[0] == "" {
@@ -59,24 +59,11 @@ LIMITER is an ID as 'qshim status' shows it, or a part of it that fits only one.
 
 // chooseLimiters returns the held limiters that args name: all where it names none.
 func chooseLimiters(l lockfile.Ledger, args []string) ([]string, error) {
-	var held, fit []string
-	for id, lim := range l.Limiters {
-		if len(lim.Holds) > 0 {
-			held = append(held, id)
-		}
-	}
-	sort.Strings(held)
+	held := heldLimiters(l)
 	if len(args) == 0 {
 		return held, nil
 	}
-	for _, id := range held {
-		if id == args[0] {
-			return []string{id}, nil
-		}
-		if strings.Contains(id, args[0]) {
-			fit = append(fit, id)
-		}
-	}
+	fit := matching(l, held, args[0])
 	switch {
 	case len(fit) == 1:
 		return fit, nil

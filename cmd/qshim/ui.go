@@ -69,6 +69,8 @@ func className(c finding.Class, m finding.Measure) string {
 		return "credits are gone"
 	case finding.Spend:
 		return "spend cap reached"
+	case finding.Person:
+		return "held by you"
 	case finding.Retrying:
 		return "a session is being refused and retries by itself"
 	case finding.Warning:
@@ -96,6 +98,8 @@ func afterWord(c finding.Class, m finding.Measure) string {
 		return "a spend cap"
 	case finding.Retrying:
 		return "a refusal"
+	case finding.Person:
+		return "a hold of yours"
 	}
 	return "a limit"
 }

@@ -148,10 +148,20 @@ func shortWhy(p shim.Pause) string {
 	switch class {
 	case "":
 		class = finding.Rate
+	case finding.Person:
+		return heldBy(p.Decision.Hold.Why)
 	case finding.Retrying:
 		return "another session is being refused and retries by itself" // it shows that to its user
 	}
 	return className(class, p.Decision.Hold.Measure)
+}
+
+// heldBy says that a person holds it, and the beginning of why.
+func heldBy(why string) string {
+	if why == "" {
+		return className(finding.Person, "")
+	}
+	return className(finding.Person, "") + ": " + displaywidth.TruncateString(printable(why), 40, "…")
 }
 
 // briefWhy is shortWhy in as few words as say it.
@@ -162,8 +172,11 @@ func briefWhy(p shim.Pause) string {
 	case policies.Queued:
 		return "one after another"
 	}
-	if p.Decision.Hold.Class == finding.Retrying {
+	switch p.Decision.Hold.Class {
+	case finding.Retrying:
 		return "another session is refused"
+	case finding.Person:
+		return className(finding.Person, "")
 	}
 	return shortWhy(p)
 }

@@ -60,7 +60,7 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 		}
 		_, _ = fmt.Fprintf(w, "  %s, %s, since %s\n", className(h.Class, h.Measure), end, clock(h.Since, now))
 		if h.Evidence.Row != "" {
-			_, _ = fmt.Fprintf(w, "  %s\n", p.dim("“"+strings.TrimSpace(printable(h.Evidence.Row))+"” · "+printable(h.Evidence.Session)))
+			_, _ = fmt.Fprintf(w, "  %s\n", p.dim(strings.TrimSuffix("“"+strings.TrimSpace(printable(h.Evidence.Row))+"” · "+printable(h.Evidence.Session), " · ")))
 		}
 	}
 }
