@@ -172,7 +172,7 @@ func (d *doctor) agent(t *launchTarget, store *lockfile.Dir) {
 	d.fine("%s: %s (%s)", t.Profile.Title, t.Path, printable(v))
 	cwd, _ := os.Getwd() // a directory that is gone: identity does without
 	id := account.Identify(account.Launch{Profile: t.Profile, Command: t.Command, Env: d.a.getenv, Home: d.a.getenv("HOME"), Cwd: cwd,
-		FS: agentFiles{}, Salt: salt, Override: d.a.config.Limiter})
+		FS: agentFiles{}, Salt: salt, Override: d.a.config.Limiter, Aliases: d.a.config.Aliases})
 	d.identity(id)
 	applied := t.Profile.Adjustments(nil, d.a.getenv, p.known(t))
 	for _, name := range applied.Names {

@@ -31,7 +31,7 @@ type launch struct {
 	a      *app
 	t      launchTarget
 	rules  *detect.Profile
-	back   bool // this process is the agent of the qshim above, which has a session
+	back   bool                // this process is the agent of the qshim above, which has a session
 	env    func(string) string // as the agent will see it
 	call   agents.Call
 	id     account.Identity
@@ -130,7 +130,7 @@ func (l *launch) begin() error {
 	cwd, _ := os.Getwd() // a directory that is gone: identity and status do without
 	l.id = account.Identify(account.Launch{
 		Profile: l.t.Profile, Command: l.t.Command, Args: l.t.Args(), Env: l.env, Home: l.env("HOME"), Cwd: cwd,
-		FS: agentFiles{}, Salt: salt, Headless: l.call.Headless, Override: l.a.config.Limiter,
+		FS: agentFiles{}, Salt: salt, Headless: l.call.Headless, Override: l.a.config.Limiter, Aliases: l.a.config.Aliases,
 	})
 	l.set = l.a.config.For(l.limiters())
 	l.labels = map[string]string{}

@@ -38,7 +38,8 @@ type Launch struct {
 	Headless bool
 	// Override is --limiter: it replaces the account part, not the source.
 	Override string
-	// Aliases join limiters: an ID on the left becomes the one on the right.
+	// Aliases join limiters: an ID on the left becomes the one on the right. A
+	// profile's name and a blank before the ID mean that agent only, which splits.
 	Aliases map[string]string
 }
 
@@ -156,10 +157,16 @@ func (l *Launch) identity(w who) Identity {
 	return id
 }
 
-// alias follows the user's aliases, at most a few steps: a ring ends somewhere.
+// MaxAliases is how many aliases are followed: a ring ends somewhere.
+const MaxAliases = 4
+
+// alias follows the user's aliases, those of the agent before those of all.
 func (l *Launch) alias(m Limiter) Limiter {
-	for range 4 {
-		to, ok := l.Aliases[m.ID]
+	for range MaxAliases {
+		to, ok := l.Aliases[l.Profile.Name+" "+m.ID]
+		if !ok {
+			to, ok = l.Aliases[m.ID]
+		}
 		if !ok || to == m.ID || CheckID(to) != nil {
 			break
 		}

@@ -66,11 +66,14 @@ type builder struct {
 	base    *scope
 	special map[string]*scope
 	leaves  []leaf // of all files, in order of precedence
+	aliases map[string]alias
 	over    []leaf // environment and flags: beat special scopes too
 	errs    []error
 }
 
-func newBuilder() *builder { return &builder{base: newScope(), special: map[string]*scope{}} }
+func newBuilder() *builder {
+	return &builder{base: newScope(), special: map[string]*scope{}, aliases: map[string]alias{}}
+}
 
 func (b *builder) errorf(o Origin, format string, args ...any) {
 	b.errs = append(b.errs, &Error{Origin: o, Text: fmt.Sprintf(format, args...)})
@@ -156,6 +159,7 @@ func (b *builder) finish() {
 		s.con.Launch.MaxWait = s.set.MaxWait
 		b.validate(s)
 	}
+	b.checkAliases()
 	b.errs = unique(b.errs)
 }
 
@@ -193,7 +197,9 @@ func (b *builder) config() *Config {
 		Policy:   policies.Policy{C: b.base.con, Special: map[string]policies.Constants{}},
 		values:   map[string]map[string]Value{"": values("", b.base, nil)},
 		scopes:   map[string]Settings{},
+		Aliases:  b.aliasMap(),
 	}
+	b.aliasValues(c.values[""])
 	for prefixed, s := range b.special {
 		name := prefixed[2:]
 		c.Policy.Special[name] = s.con

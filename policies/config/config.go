@@ -75,8 +75,10 @@ type Input struct {
 type Config struct {
 	Settings
 	Policy policies.Policy
-	values map[string]map[string]Value // scope -> key
-	scopes map[string]Settings
+	// Aliases join and split limiters, as package account takes them.
+	Aliases map[string]string
+	values  map[string]map[string]Value // scope -> key
+	scopes  map[string]Settings
 }
 
 // Load merges all layers. Its errors say which file, line and column, what is

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,11 @@ func TestErrors(t *testing.T) {
 		{"setting of no scope", "[providers.openai]\nstate_dir = \"/x\"\n", "c.toml:2:1: state_dir cannot be set for one provider"},
 		{"limiter among providers", "[providers.\"openai/12\"]\nmax_wait = \"1h\"\n", "c.toml:1:1: a limiter's ID has a slash"},
 		{"two at once", "a = 1\nb = 2\n", "c.toml:2:1: unknown key b"},
+		{"alias to nothing", "[aliases]\n\"a/b\" = 3\n", "c.toml:2:1: aliases.\"a/b\": write the ID of a limiter"},
+		{"alias of a name", "[aliases]\nteam = \"a/b\"\n", "c.toml:2:1: aliases: \"team\" is neither a limiter's ID"},
+		{"alias of itself", "aliases.\"a/b\" = \"a/b\"\n", "c.toml:1:1: aliases.\"a/b\": it is an alias of itself"},
+		{"ring of aliases", "[aliases]\n\"a/b\" = \"a/c\"\n\"a/c\" = \"a/b\"\n", "c.toml:2:1: aliases.\"a/b\": the aliases lead in a ring"},
+		{"aliases no table", "aliases = 1\n", "c.toml:1:1: aliases is a table"},
 		{"list", "notify_command = [1]\n", "c.toml:1:1: notify_command: wrong kind of value in the list"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -127,6 +133,22 @@ func TestErrors(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), `--no-adjust: "maybe" is neither true nor false`) {
 		t.Errorf("flag: %v", err)
 	}
+}
+
+func TestAliases(t *testing.T) {
+	c, err := config.Load(config.Input{Name: "c.toml", Data: []byte("[aliases]\n\"openai/one\" = \"openai/team\"\n\"codex openai/two\" = \"openai/team\"\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Aliases["openai/one"] != "openai/team" || c.Aliases["codex openai/two"] != "openai/team" {
+		t.Errorf("%q", c.Aliases)
+	}
+	for _, v := range c.Values() {
+		if v.Key == `aliases."codex openai/two"` && v.Text == `"openai/team"` && v.Origin.Line == 3 {
+			return
+		}
+	}
+	t.Error("the values do not list it")
 }
 
 func TestDuration(t *testing.T) {
@@ -148,6 +170,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(policies.DefaultTOML)
 	f.Add([]byte("[limiters.\"a/b\".rate]\nbase=\"1s\"\n"))
 	f.Add([]byte("x = '''\n[rate]\nbase = 1\n'''\nmax_wait = \"1h\""))
+	f.Add([]byte("[aliases]\n\"a/b\" = \"a/c\"\n\"codex a/c\" = \"a/d\"\n"))
 	f.Add([]byte("rate = {base = \"1s\", cap = \"2s\"}\n[[limiters]]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := config.Load(config.Input{Name: "c.toml", Data: data})
@@ -167,7 +190,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what is shown is refused: %v\n%s", err, b.String())
 		}
-		if again.Policy.C != c.Policy.C || again.Mode != c.Mode || again.MaxWait != c.MaxWait {
+		if again.Policy.C != c.Policy.C || again.Mode != c.Mode || again.MaxWait != c.MaxWait || !maps.Equal(again.Aliases, c.Aliases) {
 			t.Fatalf("what is shown means something else")
 		}
 	})

@@ -57,6 +57,10 @@ func (w *walker) table(path []string, tree map[string]any, scope string) {
 			w.scopes(here, tree[name], name[:1]+":")
 			continue
 		}
+		if len(here) == 1 && name == aliasTable {
+			w.aliases(here, tree[name])
+			continue
+		}
 		w.item(here, tree[name], scope)
 	}
 }

@@ -192,6 +192,9 @@ func format(f reflect.Value) string {
 
 // short writes a duration without its zero parts: "6h", not "6h0m0s".
 func short(d time.Duration) string {
+	if d >= 48*time.Hour && d%(24*time.Hour) == 0 {
+		return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+	}
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
