@@ -84,6 +84,8 @@ var hotWords = []string{
 	"imit", "uota", "429", "rror", "redit", "etry", "sage", "verload", "capacity", "econnect",
 	"demand", "llowance", "xhausted", "heads up", "Heads up", "API", "pend", "pgrade", "Insufficient",
 	"ttempt", "switched", "Balance", "限", "重试", "إعادة", "Too ", "hrottl", "load", "uthenticat", "login", "plan", "queue", "perating", "equired", "free trial", "used up", "udget", "disabled", "status 4", "status 5", "retrying", "overloaded", "used over", "reached", "exceeded", "efused", "↻", "Repeated", "refreshed", "discontinued", "ongestion",
+	"raffic", "any requests", "any_requests", "equests", "nable to process", "ailed with", "navailable", "NAVAILABLE", "ateway", "HTTP ", "eadline", "llocated", "good standing",
+	"eclined", "eployments", "slow_down", "slow down", "low_down", "nauthorized", "orbidden", "api_key", "api key", "rear",
 }
 
 func isHot(text string, words []string) bool {

@@ -231,7 +231,7 @@ var (
 	projectPat = ownPattern("(?:in organization `?|for organization `?|org: |project_number:|projects/)(org-[\\w-]+|[\\w-]{6,})")
 	modelPat   = ownPattern("(?:for |model:? ?|model: |reach |from |in )`?\"?((?:gpt|o\\d|gemini|claude|llama|qwen|kimi|glm|grok|deepseek|mistral|codex)[\\w./-]*\\d[\\w.-]*)")
 	familyPat  = ownPattern(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
-	modelLimit = ownPattern(`(?i)PerModel|quota on this model|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|\bmodel: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
+	modelLimit = ownPattern(`(?i)PerModel|quota on this model|this model['’]s (?:rate |usage )?limit|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|\bmodel: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
 )
 
 func errorCode(text string) string {
@@ -263,9 +263,10 @@ func first(m []string) string {
 var (
 	inTokens  = ownPattern(`(?i)input[ _]?tokens`)
 	outTokens = ownPattern(`(?i)output[ _]?tokens`)
-	tokens    = ownPattern(`(?i)\btokens\b|\bTP[MD]\b`)
-	requests  = ownPattern(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_-]requests\b|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests`)
-	parallel  = ownPattern(`(?i)concurren`)
+	tokens    = ownPattern(`(?i)\btokens\b|\bTP[MD]\b|\btoken (?:rate|quota|usage)`)
+	ramp      = ownPattern(`(?i)acceleration limit|increased? too (?:quickly|fast)|sudden (?:increase|spike)|ramp(?:ing|ed)? up`)
+	requests  = ownPattern(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_-]requests\b|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests|call rate limit`)
+	parallel  = ownPattern(`(?i)concurren|parallel request`)
 	freeUsage = ownPattern(`(?i)free\W?usage`)
 )
 
@@ -284,6 +285,8 @@ func measureOf(text string, c finding.Class) finding.Measure {
 		return ""
 	}
 	switch {
+	case ramp.MatchString(text):
+		return finding.Ramp
 	case inTokens.MatchString(text):
 		return finding.InputTokens
 	case outTokens.MatchString(text):

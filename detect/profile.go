@@ -469,21 +469,24 @@ func (c *compiler) rule(t *ruleTable) {
 
 // prefilter sees to it that rows that fit the rule are looked at: by a word
 // that they all hold, or by their kind. Where the provider's sentence decides,
-// its words are in hotWords.
+// that is any row of a kind with a mark of its own, and its words are in
+// hotWords for kinds that begin as any text does.
 func (c *compiler) prefilter(r *rule) {
-	switch {
-	case r.match == nil || r.class == "" && r.otherwise == "" || r.class == classNone:
-	case r.match.need != nil:
+	if r.match == nil || r.class == classNone {
+		return
+	}
+	sentence := r.class == "" && r.otherwise == ""
+	if r.match.need != nil && !sentence {
 		for _, w := range r.match.need {
 			if !isHot(w, c.p.hot) {
 				c.p.hot = append(slices.Clip(c.p.hot), w)
 			}
 		}
-	default:
-		for _, d := range c.p.rows {
-			if r.rows[d.name] && d.who == byAgent {
-				c.p.always |= d.bit
-			}
+		return
+	}
+	for _, d := range c.p.rows {
+		if r.rows[d.name] && d.who == byAgent && (!sentence || !d.opens.has('a')) {
+			c.p.always |= d.bit
 		}
 	}
 }
