@@ -190,9 +190,10 @@ func (v view) steppedBack(h lockfile.Hold) bool {
 
 // mayBeRefused: an early re-check costs whoever is refused its turn. An
 // interactive launch parks itself with its prompt in sight; a headless run
-// would fail, so it waits for the stated time.
+// would fail, so it waits for the stated time, and so does a failed task that is
+// to be done again once.
 func mayBeRefused(s lockfile.Session) bool {
-	return s.State == lockfile.Waiting && s.Prompt && !s.Headless || s.State == lockfile.Running && s.Retrying
+	return s.State == lockfile.Waiting && s.Prompt && !s.Headless && !s.Broken || s.State == lockfile.Running && s.Retrying
 }
 
 // dueAt is when a hold first became due for s.
