@@ -122,7 +122,7 @@ func (e *edit) refused(id string, f finding.Finding) {
 	failed := lim.Probe != nil && lim.Probe.Session == e.s.ID || old != nil && !old.Blocked && !old.Until.After(now)
 	h := e.newHold(c, lim, old, f, f.Class, failed)
 	if f.Class == finding.Window {
-		usedUp(&lim, c.Window, h, now)
+		usedUp(&lim, c.Window, h)
 	}
 	e.close(lim, old, h, told)
 }

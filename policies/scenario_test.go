@@ -16,9 +16,10 @@ import (
 
 // TestScenarios plays testdata/scenarios/*.txt. A line is one of
 //
-//	session NAME busy|idle|launch [background] [headless] [prompt] [observe] [age=2m] [on=LIMITER,…] [family=F] [parent=NAME]
+//	session NAME busy|idle|launch [background] [headless] [continues] [context=N] [prompt] [observe] [age=2m] [on=LIMITER,…] [family=F] [parent=NAME]
 //	finding NAME CLASS [cause=C] [scope=S] [model=M] [after=30s] [in=2h] [source=epoch] [precision=1m] [attempt=N] [weak]
 //	began|busy|answer|ended|success|retry-over|exit|die|ctrl-z|fg|anyway|drop NAME
+//	usage NAME [context=N] [spent=N] [used=PERCENT] [ends=2h]
 //	release LIMITER                   a person opens it
 //	hold LIMITER 2h                   a person closes it for so long
 //	first NAME [not]                  a person puts it first; not: it does not wait
@@ -112,6 +113,9 @@ func (s *script) do(f []string) {
 	case f[0] == "finding":
 		s.finding(f[1], finding.Class(f[2]), f[3:])
 		s.settle()
+	case f[0] == "usage":
+		s.usage(f[1], f[2:])
+		s.settle()
 	case f[0] == "wait":
 		s.run(s.duration(f[1]))
 	case f[0] == "clock":
@@ -180,11 +184,12 @@ func (s *script) touch(verb, name string) {
 func (s *script) session(name string, words []string) {
 	opt, flags := options(words)
 	has := func(f string) bool { return slices.Contains(flags, f) }
-	x := lockfile.Session{ID: name, Agent: "claude", Headless: has("headless"), Prompt: has("prompt"), Observe: has("observe"),
+	x := lockfile.Session{ID: name, Agent: "claude", Headless: has("headless"), Prompt: has("prompt"), Observe: has("observe"), Continues: has("continues"),
 		Family: opt["family"], Parent: opt["parent"], Priority: lockfile.Interactive, State: lockfile.Idle}
 	if has("background") {
 		x.Priority = lockfile.Background
 	}
+	x.Context, _ = strconv.ParseInt(opt["context"], 10, 64)
 	if opt["age"] != "" {
 		x.Born = s.now.Add(-s.duration(opt["age"]))
 	}
@@ -225,6 +230,21 @@ func (s *script) finding(name string, class finding.Class, words []string) {
 	}
 	f.Attempt, _ = strconv.Atoi(opt["attempt"])
 	s.find(name, f)
+}
+
+func (s *script) usage(name string, words []string) {
+	opt, _ := options(words)
+	u := policies.Usage{Window: 5 * time.Hour}
+	u.Context, _ = strconv.ParseInt(opt["context"], 10, 64)
+	u.Spent, _ = strconv.ParseInt(opt["spent"], 10, 64)
+	if u.Told = opt["used"] != ""; u.Told {
+		u.Used, _ = strconv.ParseFloat(opt["used"], 64)
+	}
+	if opt["ends"] != "" {
+		u.Ends = s.now.Add(s.duration(opt["ends"]))
+	}
+	l, ev := s.p.Usage(s.l, s.in(name), u)
+	s.apply(name, l, ev)
 }
 
 func (s *script) expectSession(name string, words []string) {

@@ -52,7 +52,7 @@ func (p Policy) Usage(l lockfile.Ledger, in Input, u Usage) (lockfile.Ledger, []
 	}
 	sh.Tokens += max(0, u.Spent)
 	if u.Told && u.Window <= c.Length+time.Hour && (u.Ends.IsZero() || u.Ends.After(e.in.Now)) {
-		told(&sh, u, e.in.Now)
+		told(&sh, u, e.in.Now, lim.Share == nil)
 	}
 	if sh == before && lim.Share != nil {
 		return e.done()
@@ -69,9 +69,9 @@ func (p Policy) Usage(l lockfile.Ledger, in Input, u Usage) (lockfile.Ledger, []
 
 // told takes an agent's word on the share. One that fell, or a window that ends
 // later, is another window.
-func told(sh *lockfile.Share, u Usage, now time.Time) {
+func told(sh *lockfile.Share, u Usage, now time.Time, first bool) {
 	another := u.Used < sh.Used-1 || !sh.Ends.IsZero() && u.Ends.Sub(sh.Ends) > 10*time.Minute
-	if sh.At.IsZero() || another {
+	if first || another {
 		sh.From, sh.Base = u.Used, sh.Tokens
 	} else {
 		learn(sh, u.Used)
@@ -84,7 +84,7 @@ func told(sh *lockfile.Share, u Usage, now time.Time) {
 
 // fresh begins another window.
 func fresh(sh *lockfile.Share) {
-	sh.Used, sh.Ends, sh.From, sh.Base = 0, time.Time{}, 0, sh.Tokens
+	sh.Used, sh.At, sh.Ends, sh.From, sh.Base = 0, time.Time{}, time.Time{}, 0, sh.Tokens
 }
 
 const (
@@ -107,15 +107,22 @@ func learn(sh *lockfile.Share, used float64) {
 	sh.Size, sh.Learnt = int64(100*float64(tokens)/points), points
 }
 
-// usedUp: a refusal says that the window is used up, whatever was told before.
-// A weekly window and a model's own say nothing about the short one.
-func usedUp(lim *lockfile.Limiter, c Long, h lockfile.Hold, now time.Time) {
+// nearlyUp is the least share, in percent, at which a refusal is the short
+// window's: below it another window has refused.
+const nearlyUp = 90
+
+// usedUp: a refusal says that the window is used up. A weekly window and a
+// model's own say nothing about the short one.
+func usedUp(lim *lockfile.Limiter, c Long, h lockfile.Hold) {
 	if lim.Share == nil || h.WindowS > (c.Length+time.Hour).Seconds() || lim.ID != baseOf(lim.ID) {
 		return
 	}
 	sh := *lim.Share
+	if !sh.At.IsZero() && sh.Used < nearlyUp {
+		return
+	}
 	learn(&sh, 100)
-	sh.Used, sh.At, sh.Ends = 100, now, h.Stated
+	sh.Used, sh.Ends = 100, h.Stated
 	lim.Share = &sh
 }
 

@@ -32,24 +32,33 @@ func (e *edit) startFew(lim *lockfile.Limiter, r lockfile.Release) *lockfile.Rel
 // few reports whether a release wakes few.
 func few(lim lockfile.Limiter) bool { return lim.Release != nil && lim.Release.Awake > 0 }
 
-// affordable is how many may be awake at first: those that are, and the oldest
-// of those who wait while all of their contexts together stay in the budget.
+// affordable is how many may be awake at first: those that are, then the oldest
+// of those who wait, while their contexts together stay in the budget. One
+// whose context is not known ends the sum.
 func (v view) affordable(lim lockfile.Limiter, c Long) (n int) {
 	left := 100 * c.WakeBudget
+	fits := func(s lockfile.Session) bool {
+		cost, known := v.wakeCost(lim, c, s)
+		left -= cost
+		return known && left >= 0
+	}
 	for _, s := range v.l.Sessions {
-		if DrawsOn(s, lim.ID) && v.alive(s) && v.wakes(lim, c, s) {
-			cost, _ := v.wakeCost(lim, c, s)
-			n, left = n+1, left-cost
+		if !DrawsOn(s, lim.ID) || !v.alive(s) || !v.wakes(lim, c, s) {
+			continue
 		}
+		if !fits(s) {
+			return n
+		}
+		n++
 	}
 	for _, x := range v.queue(lim.ID) {
 		s := v.l.Sessions[x.id]
-		cost, known := v.wakeCost(lim, c, s)
-		if left -= cost; !known || left < 0 {
-			break
-		}
-		if v.root(s).ID == s.ID && mayCost(s) {
+		switch {
+		case v.root(s).ID != s.ID || !mayCost(s):
+		case fits(s):
 			n++
+		default:
+			return n
 		}
 	}
 	return n

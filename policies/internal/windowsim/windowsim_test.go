@@ -64,7 +64,7 @@ func (m mean) String() string {
 
 // 16 background sessions with work of 2.5 windows: what issue 5 asks for.
 func TestWakeFew(t *testing.T) {
-	seeds := 3
+	seeds := 5
 	if long {
 		seeds = 31
 	}
@@ -72,6 +72,36 @@ func TestWakeFew(t *testing.T) {
 	t.Log(m)
 	if m.hours > 17 || m.broken > 4 || m.hands > 0 || m.left > 0 {
 		t.Errorf("want at most 17 h, 4 broken turns and none by hand: %v", m)
+	}
+}
+
+// BenchmarkScore fails when the policy gets worse: the mean of three seeds may
+// not be above what is written here, which is what was measured and a tenth.
+func BenchmarkScore(b *testing.B) {
+	for _, x := range []struct {
+		name          string
+		edit          func(*windowsim.World)
+		hours, broken float64
+	}{
+		{"codex", func(*windowsim.World) {}, 17, 4.4},
+		{"claude", func(w *windowsim.World) { w.Kind, w.Shares = windowsim.Claude, false }, 17, 4},
+		{"half", func(w *windowsim.World) { w.Kind, w.Half, w.Shares = windowsim.Claude, true, false }, 17, 4},
+		{"blind", func(w *windowsim.World) { w.Contexts, w.Shares = false, false }, 23, 6.2},
+		{"hidden", func(w *windowsim.World) { w.HideReset = true }, 17, 6},
+		{"small", func(w *windowsim.World) { w.N, w.Size = 8, 0.4e6 }, 45, 9},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			w := windowsim.Default()
+			x.edit(&w)
+			for b.Loop() {
+				m := play(w, policy(), 3)
+				b.ReportMetric(m.hours, "h")
+				b.ReportMetric(m.broken, "broken")
+				if m.hours > x.hours || m.broken > x.broken || m.left > 0 || m.hands > 0 {
+					b.Fatalf("worse than %v h and %v broken turns: %v", x.hours, x.broken, m)
+				}
+			}
+		})
 	}
 }
 
