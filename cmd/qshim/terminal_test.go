@@ -227,7 +227,7 @@ func (d *desk) end() {
 const echoAgent = "echo \"started $*\"\nread line\necho \"got <$line>\"\n"
 
 var (
-	claudeAccount = "anthropic/unknown"
+	claudeAccount = "anthropic/default"
 	minutes       = lockfile.Hold{Class: finding.Rate, UntilSource: finding.Relative}
 )
 

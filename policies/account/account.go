@@ -56,7 +56,7 @@ type Identity struct {
 	Model    string // as the launch or the settings name it; empty: not known
 	Family   string // the model's family; empty: not known, or several
 	Provider string // first part of the IDs
-	Known    bool   // false: the account could not be told, the ID says "unknown"
+	Known    bool   // false: the account could not be told, the ID says "default"
 	How      string // where the account was found, for doctor: "ANTHROPIC_API_KEY"
 }
 
@@ -72,7 +72,7 @@ type who struct {
 }
 
 // Identify names the limiters of a launch. It never fails: what cannot be read
-// is left out, and an account that cannot be told is provider/unknown, the same
+// is left out, and an account that cannot be told is provider/default, the same
 // for every launch, so that siblings still wait together.
 func Identify(l Launch) Identity {
 	l = l.complete()
@@ -131,7 +131,7 @@ func (l *Launch) unidentified() who {
 func (l *Launch) identity(w who) Identity {
 	id := Identity{Model: w.model, Family: l.Profile.Family(w.model), Provider: w.provider, Known: w.account != "" && w.how != "", How: w.how}
 	if w.account == "" {
-		w.account, w.label = "unknown", l.Profile.Title+", account unknown"
+		w.account, w.label = "default", l.Profile.Title+", account unknown"
 	}
 	main := Limiter{ID: w.provider + "/" + w.account, Label: w.label}
 	if w.project != "" {

@@ -149,7 +149,7 @@ func TestClaude(t *testing.T) {
 		{name: "auth token beats helper", env: env("ANTHROPIC_AUTH_TOKEN", token), files: files{user: `{"apiKeyHelper":"vault read"}`}, id: "anthropic/" + h("key", token)},
 		{name: "settings env beats environment", args: "-p x", env: env("ANTHROPIC_API_KEY", antKey), files: files{user: `{"env":{"ANTHROPIC_API_KEY":"` + antKey2 + `"}}`}, id: "anthropic/" + h("key", antKey2)},
 		{name: "bare: key", args: "--bare", env: env("ANTHROPIC_API_KEY", antKey), files: claudeLoggedIn, id: key},
-		{name: "bare: no OAuth", args: "--bare", env: env("CLAUDE_CODE_OAUTH_TOKEN", oat), files: claudeLoggedIn, id: "anthropic/unknown"},
+		{name: "bare: no OAuth", args: "--bare", env: env("CLAUDE_CODE_OAUTH_TOKEN", oat), files: claudeLoggedIn, id: "anthropic/default"},
 		{name: "bare as a value is none", args: "--append-system-prompt --bare", files: claudeLoggedIn, id: login},
 		{name: "bedrock beats key", env: env("CLAUDE_CODE_USE_BEDROCK", "1", "ANTHROPIC_API_KEY", antKey, "AWS_PROFILE", "work", "AWS_REGION", "us-east-1"), id: "bedrock/" + h("bedrock", "work") + "/us-east-1"},
 		{name: "bedrock=0 is off", env: env("CLAUDE_CODE_USE_BEDROCK", "0"), files: claudeLoggedIn, id: login},
@@ -158,18 +158,30 @@ func TestClaude(t *testing.T) {
 		{name: "foundry beats vertex", env: env("CLAUDE_CODE_USE_FOUNDRY", "1", "CLAUDE_CODE_USE_VERTEX", "1"), id: "foundry/default"},
 		{name: "settings bedrock beats environment 0", env: env("CLAUDE_CODE_USE_BEDROCK", "0"), files: files{user: `{"env":{"CLAUDE_CODE_USE_BEDROCK":1}}`}, id: "bedrock/default"},
 		{name: "project settings vertex", files: plus(claudeLoggedIn, "/home/u/src/proj/.claude/settings.json", `{"env":{"CLAUDE_CODE_USE_VERTEX":"1","ANTHROPIC_VERTEX_PROJECT_ID":"p1","CLOUD_ML_REGION":"europe-west1"}}`), id: "vertex-claude/" + h("vertex-claude", "p1") + "/europe-west1"},
-		{name: "local settings beat project settings", files: files{"/home/u/src/proj/.claude/settings.json": `{"model":"opus"}`, "/home/u/src/proj/.claude/settings.local.json": `{"model":"sonnet"}`}, id: "anthropic/unknown", model: "sonnet", family: "sonnet"},
+		{name: "local settings beat project settings", files: files{"/home/u/src/proj/.claude/settings.json": `{"model":"opus"}`, "/home/u/src/proj/.claude/settings.local.json": `{"model":"sonnet"}`}, id: "anthropic/default", model: "sonnet", family: "sonnet"},
 		{name: "--settings JSON", args: `--settings {"env":{"CLAUDE_CODE_USE_VERTEX":"1"}}`, files: claudeLoggedIn, id: "vertex-claude/default"},
 		{name: "--settings file", args: `--settings my.json`, files: plus(claudeLoggedIn, "/home/u/src/proj/my.json", `{"apiKeyHelper":"x"}`), id: "anthropic/" + h("helper", "x")},
+		{name: "bedrock by its token, as any agent on it", env: env("CLAUDE_CODE_USE_BEDROCK", "1", "AWS_BEARER_TOKEN_BEDROCK", token, "AWS_PROFILE", "work", "AWS_DEFAULT_REGION", "eu-west-1"), id: "bedrock/" + h("key", token) + "/eu-west-1", how: "AWS_BEARER_TOKEN_BEDROCK"},
+		{name: "bedrock by its access key", env: env("CLAUDE_CODE_USE_BEDROCK", "1", "AWS_ACCESS_KEY_ID", "AKIA1"), id: "bedrock/" + h("key", "AKIA1"), how: "AWS_ACCESS_KEY_ID"},
+		{name: "bedrock behind a gateway", env: env("CLAUDE_CODE_USE_BEDROCK", "1", "AWS_PROFILE", "work", "ANTHROPIC_BEDROCK_BASE_URL", "https://gw.example.com/bedrock"), id: "gw.example.com/" + h("base", "", "/bedrock", h("bedrock", "work"))},
+		{name: "foundry by its resource", env: env("CLAUDE_CODE_USE_FOUNDRY", "1", "ANTHROPIC_FOUNDRY_RESOURCE", "res", "ANTHROPIC_FOUNDRY_API_KEY", "fk"), id: "foundry/" + h("foundry", "res"), how: "ANTHROPIC_FOUNDRY_RESOURCE"},
+		{name: "foundry by its key", env: env("CLAUDE_CODE_USE_FOUNDRY", "1", "ANTHROPIC_FOUNDRY_API_KEY", "fk"), id: "foundry/" + h("key", "fk")},
+		{name: "foundry's own host", env: env("CLAUDE_CODE_USE_FOUNDRY", "1", "ANTHROPIC_FOUNDRY_RESOURCE", "res", "ANTHROPIC_FOUNDRY_BASE_URL", "https://res.services.ai.azure.com/anthropic"), id: "foundry/" + h("foundry", "res")},
+		{name: "mantle", env: env("CLAUDE_CODE_USE_MANTLE", "1", "AWS_PROFILE", "work", "AWS_REGION", "us-east-1"), id: "mantle/" + h("mantle", "work") + "/us-east-1"},
+		{name: "claude on aws by workspace", env: env("CLAUDE_CODE_USE_ANTHROPIC_AWS", "1", "ANTHROPIC_AWS_WORKSPACE_ID", "ws"), id: "anthropic-aws/" + h("anthropic-aws", "ws")},
+		{name: "the gateway mode", env: env("CLAUDE_CODE_USE_GATEWAY", "1", "ANTHROPIC_BASE_URL", "http://10.0.0.1:4000", "ANTHROPIC_AUTH_TOKEN", token), id: "10.0.0.1-4000/" + h("key", token)},
+		{name: "a gateway without a key", env: env("ANTHROPIC_BASE_URL", "http://10.0.0.1:4000"), id: "10.0.0.1-4000/default", label: "Claude Code, account unknown"},
+		{name: "a base URL with a secret in it", env: env("ANTHROPIC_BASE_URL", "https://me:sk-1@gw.example.com/t/abc", "ANTHROPIC_API_KEY", antKey), id: "gw.example.com/" + h("base", "me:sk-1", "/t/abc", h("key", antKey))},
+		{name: "a base URL that is none", env: env("ANTHROPIC_BASE_URL", "::", "ANTHROPIC_API_KEY", antKey), id: "gateway/" + h("base", "::", h("key", antKey))},
 		{name: "gateway", env: env("ANTHROPIC_BASE_URL", "https://LLM.example.com:8443/v1", "ANTHROPIC_AUTH_TOKEN", token), id: "llm.example.com-8443/" + h("key", token), label: "Anthropic token at llm.example.com-8443 " + h("key", token)[:4] + "…"},
 		{name: "own base URL", env: env("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "ANTHROPIC_API_KEY", antKey), id: key},
 		{name: "config dir", env: env("CLAUDE_CONFIG_DIR", "/cfg"), files: files{"/cfg/.claude.json": `{"oauthAccount":{"accountUuid":"acc-2","organizationUuid":"org-1"}}`, "/home/u/.claude.json": claudeLoggedIn["/home/u/.claude.json"]}, id: "anthropic/" + h("claude.ai", "org-1", "acc-2")},
-		{name: "nothing", id: "anthropic/unknown", label: "Claude Code, account unknown"},
-		{name: "broken files", files: files{"/home/u/.claude.json": `{"oauthAccount":`, "/home/u/.claude/.credentials.json": "\x00\x01", user: "[]"}, id: "anthropic/unknown"},
-		{name: "model argument", args: "--model claude-opus-5 hi", env: env("ANTHROPIC_MODEL", "sonnet"), id: "anthropic/unknown", model: "claude-opus-5", family: "opus"},
-		{name: "model environment beats settings", env: env("ANTHROPIC_MODEL", "haiku"), files: files{user: `{"model":"opus"}`}, id: "anthropic/unknown", model: "haiku", family: "haiku"},
-		{name: "model of settings", files: files{user: `{"model":"fable"}`}, id: "anthropic/unknown", model: "fable", family: "fable"},
-		{name: "opusplan is several", args: "--model opusplan", id: "anthropic/unknown", model: "opusplan"},
+		{name: "nothing", id: "anthropic/default", label: "Claude Code, account unknown"},
+		{name: "broken files", files: files{"/home/u/.claude.json": `{"oauthAccount":`, "/home/u/.claude/.credentials.json": "\x00\x01", user: "[]"}, id: "anthropic/default"},
+		{name: "model argument", args: "--model claude-opus-5 hi", env: env("ANTHROPIC_MODEL", "sonnet"), id: "anthropic/default", model: "claude-opus-5", family: "opus"},
+		{name: "model environment beats settings", env: env("ANTHROPIC_MODEL", "haiku"), files: files{user: `{"model":"opus"}`}, id: "anthropic/default", model: "haiku", family: "haiku"},
+		{name: "model of settings", files: files{user: `{"model":"fable"}`}, id: "anthropic/default", model: "fable", family: "fable"},
+		{name: "opusplan is several", args: "--model opusplan", id: "anthropic/default", model: "opusplan"},
 	})
 }
 
@@ -201,7 +213,7 @@ func TestCodex(t *testing.T) {
 		{name: "openai_base_url", files: files{auth: apikey, conf: `openai_base_url = "https://proxy.example/v1"`}, id: "proxy.example/" + h("key", oaiKey)},
 		{name: "keyring", files: files{conf: `cli_auth_credentials_store = "keyring"`}, id: "openai/" + h("codex directory", "/home/u/.codex")},
 		{name: "custom provider", env: env("MOCK_KEY", "mk"), files: files{auth: chat, conf: custom}, id: "127.0.0.1-99/" + h("key", "mk"), model: "gpt-5.5", family: "gpt-5.5"},
-		{name: "custom provider without its key", files: files{conf: custom}, id: "127.0.0.1-99/unknown", model: "gpt-5.5", family: "gpt-5.5"},
+		{name: "custom provider without its key", files: files{conf: custom}, id: "127.0.0.1-99/default", model: "gpt-5.5", family: "gpt-5.5"},
 		{name: "custom provider with requires_openai_auth", files: files{auth: chat, conf: "model_provider=\"p\"\n[model_providers.p]\nrequires_openai_auth = true\n"}, id: plan},
 		{name: "custom provider without a key", files: files{conf: "model_provider=\"p\"\n[model_providers.p]\nbase_url = \"http://localhost:1/v1\"\n"}, id: "localhost-1/default"},
 		{name: "headers", env: env("AZ", "azkey"), files: files{conf: "model_provider=\"az\"\n[model_providers.az]\nbase_url=\"https://x.azure.com/openai\"\nenv_http_headers = {api-key = \"AZ\"}\n"}, id: "x.azure.com/" + h("base", "", "/openai", h("headers", "api-key", "azkey")), how: "headers of the model provider"},
@@ -218,8 +230,8 @@ func TestCodex(t *testing.T) {
 		{name: "-m beats -c", args: "-m gpt-6-astra -c model=gpt-5.5", files: files{auth: chat}, id: plan, model: "gpt-6-astra", family: "gpt-6-astra"},
 		{name: "--oss", args: "--oss --local-provider ollama", files: files{auth: chat}, id: "ollama/local"},
 		{name: "CODEX_HOME", env: env("CODEX_HOME", "/ch"), files: files{"/ch/auth.json": apikey, auth: chat}, id: key},
-		{name: "nothing", id: "openai/unknown", label: "Codex, account unknown"},
-		{name: "broken", files: files{auth: `{"tokens":3}`, conf: "= = ="}, id: "openai/unknown"},
+		{name: "nothing", id: "openai/default", label: "Codex, account unknown"},
+		{name: "broken", files: files{auth: `{"tokens":3}`, conf: "= = ="}, id: "openai/default"},
 		{name: "profile with a slash is not read", args: "-p ../x", files: files{auth: chat, "/home/u/x.config.toml": `model = "evil"`}, id: plan},
 	})
 }
@@ -249,16 +261,16 @@ func TestGemini(t *testing.T) {
 		{name: "login with a project", env: env("GOOGLE_CLOUD_PROJECT", "My Project"), files: files{user: selected("oauth-personal"), accounts: `{"active":"a@example.com"}`}, id: login + "/my-project"},
 		{name: ".gemini/.env before .env", files: files{"/home/u/src/proj/.gemini/.env": "GEMINI_API_KEY=" + gemKey, "/home/u/src/proj/.env": "GEMINI_API_KEY=other"}, id: key},
 		{name: "nearest directory first", files: files{"/home/u/src/.env": "export GEMINI_API_KEY='" + gemKey + "' # mine", "/home/u/.gemini/.env": "GEMINI_API_KEY=other"}, id: key},
-		{name: "only one file is read", files: files{"/home/u/src/.env": "X=1", "/home/u/.env": "GEMINI_API_KEY=" + gemKey}, id: "google/unknown"},
+		{name: "only one file is read", files: files{"/home/u/src/.env": "X=1", "/home/u/.env": "GEMINI_API_KEY=" + gemKey}, id: "google/default"},
 		{name: "home at last", files: files{"/home/u/.env": "GEMINI_API_KEY=\"" + gemKey + "\""}, id: key},
 		{name: "environment before .env", env: env("GEMINI_API_KEY", gemKey), files: files{"/home/u/src/proj/.env": "GEMINI_API_KEY=other"}, id: key},
 		{name: "GEMINI_CLI_HOME", env: env("GEMINI_CLI_HOME", "/gh"), files: files{"/gh/.gemini/settings.json": selected("gemini-api-key"), "/gh/.gemini/.env": "GEMINI_API_KEY=" + gemKey}, id: key},
-		{name: "model argument", args: "-m gemini-2.5-pro", env: env("GEMINI_MODEL", "x"), id: "google/unknown", model: "gemini-2.5-pro", family: "pro"},
-		{name: "model environment", env: env("GEMINI_MODEL", "gemini-3.5-flash-lite"), files: files{user: `{"model":{"name":"gemini-2.5-pro"}}`}, id: "google/unknown", model: "gemini-3.5-flash-lite", family: "flash-lite"},
-		{name: "model of .env", files: files{"/home/u/src/proj/.env": "GEMINI_MODEL=gemini-2.5-pro"}, id: "google/unknown", model: "gemini-2.5-pro", family: "pro"},
-		{name: "auto is several", args: "-m auto", id: "google/unknown", model: "auto"},
-		{name: "nothing", id: "google/unknown", label: "Gemini CLI, account unknown"},
-		{name: "broken", files: files{user: `{"security":[1,2`, accounts: "x"}, id: "google/unknown"},
+		{name: "model argument", args: "-m gemini-2.5-pro", env: env("GEMINI_MODEL", "x"), id: "google/default", model: "gemini-2.5-pro", family: "pro"},
+		{name: "model environment", env: env("GEMINI_MODEL", "gemini-3.5-flash-lite"), files: files{user: `{"model":{"name":"gemini-2.5-pro"}}`}, id: "google/default", model: "gemini-3.5-flash-lite", family: "flash-lite"},
+		{name: "model of .env", files: files{"/home/u/src/proj/.env": "GEMINI_MODEL=gemini-2.5-pro"}, id: "google/default", model: "gemini-2.5-pro", family: "pro"},
+		{name: "auto is several", args: "-m auto", id: "google/default", model: "auto"},
+		{name: "nothing", id: "google/default", label: "Gemini CLI, account unknown"},
+		{name: "broken", files: files{user: `{"security":[1,2`, accounts: "x"}, id: "google/default"},
 	})
 }
 
@@ -276,11 +288,11 @@ func TestOverrideAndAliases(t *testing.T) {
 		t.Errorf("override: %+v", got)
 	}
 	l.Override = ""
-	l.Aliases = map[string]string{"anthropic/unknown": "anthropic/a", "anthropic/a": "anthropic/b"}
+	l.Aliases = map[string]string{"anthropic/default": "anthropic/a", "anthropic/a": "anthropic/b"}
 	if id := Identify(l).Limiters[0].ID; id != "anthropic/b" {
 		t.Errorf("alias: %s", id)
 	}
-	l.Aliases = map[string]string{"anthropic/unknown": "anthropic/a", "anthropic/a": "anthropic/unknown"}
+	l.Aliases = map[string]string{"anthropic/default": "anthropic/a", "anthropic/a": "anthropic/default"}
 	if id := Identify(l).Limiters[0].ID; CheckID(id) != nil {
 		t.Errorf("a ring of aliases gives %s", id)
 	}

@@ -83,6 +83,12 @@ func (l Launch) claude() who {
 	return w
 }
 
+// isSecret tells the variables that hold a key or a token from those that name
+// something.
+func isSecret(name string) bool {
+	return strings.Contains(name, "_KEY") || strings.Contains(name, "TOKEN")
+}
+
 func (l *Launch) claudeThird() who {
 	for _, t := range thirdParty {
 		if !truthy(l.Env(t.use)) {
@@ -92,6 +98,9 @@ func (l *Launch) claudeThird() who {
 		for _, name := range t.account {
 			if v := l.Env(name); v != "" {
 				w.account, w.how = l.hash(t.provider, v), name
+				if isSecret(name) {
+					w.account = l.key(v) // as any other agent on that key would have it
+				}
 				break
 			}
 		}
