@@ -31,10 +31,13 @@ func (p *Profile) CheckExamples() (bad []Example) { return p.rules().checkExampl
 
 func (p *book) checkExamples() (bad []Example) {
 	for _, r := range p.rules {
+		if r.shared {
+			continue
+		}
 		bad = append(bad, p.checkRule(r)...)
 	}
 	for _, r := range p.jsons {
-		if r.class == "" && r.otherwise == "" && r.effect != "" {
+		if r.shared || r.class == "" && r.otherwise == "" && r.effect != "" {
 			continue
 		}
 		bad = append(bad, p.checkRecord(r)...)

@@ -37,6 +37,7 @@ type jsonRule struct {
 	examples  []string
 	not       []string
 	from      origin
+	shared    bool
 }
 
 type jsonTable struct {
@@ -64,6 +65,7 @@ type jsonTable struct {
 	Effect    string         `toml:"effect"`
 	Examples  []string       `toml:"examples"`
 	Not       []string       `toml:"not"`
+	Shared    bool           `toml:"shared"`
 }
 
 // effects are what a record can tell besides a finding.
@@ -87,7 +89,7 @@ func (c *compiler) json(t *jsonTable) {
 		in: set(t.In), when: wanted(t.When), has: t.Has, text: t.Text, match: c.re("match", t.Match), code: t.Code,
 		reset: t.Reset, window: t.Window, delayMS: t.DelayMS, delayS: t.DelayS, attempt: t.Attempt, max: t.Max, model: t.Model,
 		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope), effect: t.Effect,
-		examples: t.Examples, not: t.Not, from: t.from,
+		examples: t.Examples, not: t.Not, from: t.from, shared: t.Shared,
 	}
 	c.p.jsons = append(c.p.jsons, r)
 }

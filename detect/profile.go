@@ -146,6 +146,7 @@ type rule struct {
 	examples  []string
 	not       []string
 	from      origin
+	shared    bool // of another profile, whose test runs its examples
 }
 
 type detectTable struct {
@@ -219,6 +220,7 @@ type ruleTable struct {
 	Each      bool     `toml:"each"`      // every row is a new try
 	Examples  []string `toml:"examples"`  // rows that it takes
 	Not       []string `toml:"not"`       // rows that it must not take
+	Shared    bool     `toml:"shared"`    // set where one profile's rules follow another's
 }
 
 // ParseProfile reads the [detect] table of an agent's TOML file; name is the
@@ -451,7 +453,7 @@ func (c *compiler) rule(t *ruleTable) {
 		match: c.re("match", t.Match), also: c.res("also", t.Also), unless: c.res("unless", t.Unless),
 		needs: t.Needs, reset: t.Reset,
 		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope),
-		companion: t.Companion, each: t.Each, examples: t.Examples, not: t.Not, from: t.from,
+		companion: t.Companion, each: t.Each, examples: t.Examples, not: t.Not, from: t.from, shared: t.Shared,
 	}
 	if t.Within != "" {
 		d, err := time.ParseDuration(t.Within)

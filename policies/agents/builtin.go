@@ -10,10 +10,43 @@ import (
 var files embed.FS
 
 // Builtin returns the file of a built-in profile, for Parse here and for
-// detect.ParseProfile.
+// detect.ParseProfile. Where it says judged_by, the rows, rules and records of
+// the profile named there follow its own: what an agent draws in a way of its
+// own is read first, and everything else as any other program's is.
 func Builtin(name string) ([]byte, bool) {
 	b, err := files.ReadFile(name + ".toml")
-	return b, err == nil
+	if err != nil {
+		return nil, false
+	}
+	if by := headValue(b, "judged_by"); len(by) == 1 && by[0] != name {
+		if other, err := files.ReadFile(by[0] + ".toml"); err == nil { // Parse checks the name
+			b = append(bytes.Clone(b), sharedPart(other)...)
+		}
+	}
+	return b, true
+}
+
+// sharedPart is what follows [detect.activity] in a file, marked: its examples
+// are that file's business, since another agent's own rows can come before.
+func sharedPart(data []byte) []byte {
+	_, tail, _ := bytes.Cut(data, []byte("\n[detect.activity]\n"))
+	for _, table := range []string{"[[detect.rule]]\n", "[[detect.json]]\n"} {
+		tail = bytes.ReplaceAll(tail, []byte(table), []byte(table+"shared = true\n"))
+	}
+	return append([]byte("\n"), tail...)
+}
+
+// headValue returns the strings of a one-line key above the first table.
+func headValue(data []byte, key string) []string {
+	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(line, []byte("[")) {
+			break
+		}
+		if k, value, _ := strings.Cut(string(line), " = "); k == key {
+			return quoted(value)
+		}
+	}
+	return nil
 }
 
 // Names lists the built-in profiles in order of their names.
@@ -70,20 +103,7 @@ func Builtins() Index {
 // every profile. Decoding all files takes milliseconds, this microseconds; a
 // test compares the two.
 func quickEntry(name string, data []byte) Entry {
-	e := Entry{Name: name}
-	for line := range bytes.Lines(data) {
-		if bytes.HasPrefix(line, []byte("[")) {
-			break
-		}
-		key, value, _ := strings.Cut(string(line), " = ")
-		switch key {
-		case "binaries":
-			e.Binaries = quoted(value)
-		case "packages":
-			e.Packages = quoted(value)
-		}
-	}
-	return e
+	return Entry{Name: name, Binaries: headValue(data, "binaries"), Packages: headValue(data, "packages")}
 }
 
 // quoted returns the strings of a one-line list.

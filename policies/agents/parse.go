@@ -131,6 +131,8 @@ func (p *Profile) fault(name string) (toml.Key, string) {
 		return toml.Key{"provider"}, "provider must be lower-case letters, digits, dots, dashes and underscores"
 	case !oneOf(p.Identity, identities):
 		return toml.Key{"identity"}, "identity must be one of " + strings.Join(identities, ", ")
+	case p.JudgedBy != "" && p.JudgedBy != "generic":
+		return toml.Key{"judged_by"}, "judged_by must be generic, or left out where the file judges by itself"
 	case !oneOf(p.Log.Kind, logKinds):
 		return toml.Key{"log", "kind"}, "log.kind must be one of " + strings.Join(logKinds[1:], ", ")
 	case !oneOf(p.Quit.Signal, signals):

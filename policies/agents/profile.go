@@ -15,6 +15,9 @@ type Profile struct {
 	Identity string   `toml:"identity"` // which rules of package account apply: claude, codex, gemini, none
 	Binaries []string `toml:"binaries"` // base names that mean this agent
 	Packages []string `toml:"packages"` // npm packages that mean this agent
+	// JudgedBy names the profile whose rows, rules and records are asked after
+	// this one's own: generic, for agents that draw little in a way of their own.
+	JudgedBy string `toml:"judged_by"`
 
 	// Replace: a user's file of a built-in name stands in place of the built-in
 	// one, instead of over it.

@@ -1,8 +1,9 @@
 // Package fakeprovider is a model provider on loopback that refuses like the
-// real ones. It speaks enough of Anthropic's Messages, OpenAI's Responses, the
-// Gemini API and Google's Code Assist for Claude Code 2.1.332, Codex 0.171.0
-// and Gemini CLI 0.61.0 to finish a turn, so that qshim can be shown and tested
-// with no account and no network.
+// real ones. It speaks enough of Anthropic's Messages, OpenAI's Responses and Chat
+// Completions, the Gemini API and Google's Code Assist for Claude Code 2.1.332,
+// Codex 0.171.0, Gemini CLI 0.61.0, OpenCode 1.18.33 and Qwen Code 0.15.10 to
+// finish a turn, so that qshim can be shown and tested with no account and no
+// network.
 //
 //	client -> route (which provider, which path) -> account (hash of the key)
 //	       -> scenario (a refusal set from outside) -> limits (token buckets)

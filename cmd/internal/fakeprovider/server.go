@@ -170,6 +170,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.anthropicCount(w, r)
 	case strings.HasSuffix(path, "/responses"):
 		s.openaiResponses(w, r)
+	case strings.HasSuffix(path, "/chat/completions"):
+		s.openaiChat(w, r)
 	case strings.Contains(path, "/v1internal:"):
 		s.codeAssist(w, r)
 	case strings.Contains(path, "/models/"):

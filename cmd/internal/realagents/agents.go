@@ -16,20 +16,24 @@ type Agent string
 
 // The agents pinned in testdata/agents.
 const (
-	Claude Agent = "claude"
-	Codex  Agent = "codex"
-	Gemini Agent = "gemini"
+	Claude   Agent = "claude"
+	Codex    Agent = "codex"
+	Gemini   Agent = "gemini"
+	OpenCode Agent = "opencode"
+	Qwen     Agent = "qwen"
 )
 
 // Agents lists them all.
-func Agents() []Agent { return []Agent{Claude, Codex, Gemini} }
+func Agents() []Agent { return []Agent{Claude, Codex, Gemini, OpenCode, Qwen} }
 
 // Model is the one model that an agent is started with: its side calls aside,
 // one prompt is then one request.
 func (a Agent) Model() string {
 	switch a {
-	case Codex:
+	case Codex, Qwen:
 		return "gpt-5"
+	case OpenCode:
+		return "fake/gpt-5"
 	case Gemini:
 		return "gemini-2.5-pro"
 	}
@@ -74,7 +78,7 @@ func DummyKey(a Agent, name string) string {
 	switch a {
 	case Claude:
 		return "sk-ant-api03-" + pad
-	case Codex:
+	case Codex, OpenCode, Qwen:
 		return "sk-fake-" + pad
 	}
 	return "AIzaFake" + pad
@@ -104,6 +108,10 @@ func Prepare(a Agent, dir, bin, url, zone string, who Account) (Setup, error) {
 		err = s.codex(url, who)
 	case Gemini:
 		err = s.gemini(url, who)
+	case OpenCode:
+		err = s.openCode(url, who)
+	case Qwen:
+		err = s.qwen(url, who)
 	default:
 		err = fmt.Errorf("unknown agent %q", a)
 	}
@@ -184,6 +192,32 @@ func (s *Setup) gemini(url string, who Account) error {
 	return writeJSON(filepath.Join(s.Home, ".gemini", "settings.json"), map[string]any{
 		"security":  map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": false}},
 		"general":   map[string]any{"enableAutoUpdate": false, "disableUpdateNag": true},
+		"privacy":   map[string]any{"usageStatisticsEnabled": false},
+		"telemetry": map[string]any{"enabled": false},
+		"ui":        map[string]any{"hideTips": true},
+	})
+}
+
+// openCode uses the variables of its --help and of its source for staying
+// offline; a title for the session is one more request (side, to the provider).
+func (s *Setup) openCode(url string, who Account) error {
+	s.Env = append(s.Env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1")
+	return writeJSON(filepath.Join(s.Home, ".config", "opencode", "opencode.json"), map[string]any{
+		"autoupdate": false, "share": "disabled", "model": s.Agent.Model(), "small_model": s.Agent.Model(),
+		"provider": map[string]any{"fake": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "Fake",
+			"options": map[string]any{"baseURL": url + "/v1", "apiKey": who.Key},
+			"models":  map[string]any{"gpt-5": map[string]any{"name": "GPT-5"}},
+		}},
+	})
+}
+
+func (s *Setup) qwen(url string, who Account) error {
+	s.Env = append(s.Env, "OPENAI_API_KEY="+who.Key, "OPENAI_BASE_URL="+url+"/v1", "OPENAI_MODEL="+s.Agent.Model(), "NO_BROWSER=true")
+	return writeJSON(filepath.Join(s.Home, ".qwen", "settings.json"), map[string]any{
+		"security":  map[string]any{"auth": map[string]any{"selectedType": "openai"}, "folderTrust": map[string]any{"enabled": false}},
+		"model":     map[string]any{"name": s.Agent.Model()},
+		"general":   map[string]any{"enableAutoUpdate": false, "disableUpdateNag": true, "disableAutoUpdate": true},
 		"privacy":   map[string]any{"usageStatisticsEnabled": false},
 		"telemetry": map[string]any{"enabled": false},
 		"ui":        map[string]any{"hideTips": true},

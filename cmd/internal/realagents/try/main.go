@@ -38,7 +38,7 @@ func run() error {
 	plan := flag.Bool("plan", false, "log in as a subscription (claude only)")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		return errors.New("which agent? claude, codex or gemini")
+		return errors.New("which agent? claude, codex, gemini, opencode or qwen")
 	}
 	if !realagents.Isolated() {
 		status, err := realagents.Isolate()
