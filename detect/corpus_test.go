@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	"testing"
 	"time"
 
 	"qshim/detect"
+	"qshim/policies/agents"
 )
 
 // message is one labelled excerpt of testdata/messages.jsonl.
@@ -51,10 +51,10 @@ func (w *words) UnmarshalJSON(b []byte) error {
 func profile(tb testing.TB, agent string) *detect.Profile {
 	tb.Helper()
 	name := agent + ".toml"
-	data, err := os.ReadFile(filepath.Join("..", "policies", "agents", name))
-	if err != nil {
+	data, ok := agents.Builtin(agent)
+	if !ok {
 		if agent == "generic" {
-			tb.Fatal(err)
+			tb.Fatal("no generic profile")
 		}
 		return profile(tb, "generic")
 	}

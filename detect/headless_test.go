@@ -132,6 +132,13 @@ func TestHeadlessCalls(t *testing.T) {
 		{"claude, turns", "claude", "stdout", []string{"Error: Reached max turns (10)"}, 1, ""},
 		{"gemini's own code", "gemini", "stderr", []string{`Error when talking to Gemini API Full report available at: /tmp/gemini-client-error.json TerminalQuotaError: You have exhausted your daily quota on this model.`, `    at classifyGoogleError (file:///chunk.js:1:1) {`, `  cause: {`, `    code: 429,`, `    message: 'Please retry in 34.07s.'`, `  }`, `}`, `An unexpected critical error occurred:[object Object]`}, 1, "daily/strong"},
 		{"gemini as JSON", "gemini", "stderr", []string{"{", `  "session_id": "1",`, `  "error": {`, `    "type": "Error",`, `    "message": "You have exhausted your daily quota on this model.",`, `    "code": 429`, "  }", "}"}, 173, "daily/certain"},
+		{"qwen ends with 0", "qwen", "stdout", []string{`[{"type":"system","subtype":"init","model":"gpt-5"},{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"[API Error: 429 Rate limit reached for gpt-5 on requests per min (RPM)]"}]}},{"type":"result","subtype":"success","is_error":false,"result":"[API Error: 429 Rate limit reached for gpt-5 on requests per min (RPM)]","usage":{"input_tokens":0,"output_tokens":0}}]`}, 0, "rate/certain"},
+		{"qwen's model recites", "qwen", "stdout", []string{`[{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"[API Error: 429 Rate limit reached]"}]}},{"type":"result","subtype":"success","is_error":false,"result":"[API Error: 429 Rate limit reached]","usage":{"input_tokens":900,"output_tokens":12}}]`}, 0, ""},
+		{"qwen", "qwen", "stderr", []string{"[API Error: 429 Free allocated quota exceeded.]"}, 1, "daily/strong"},
+		{"opencode run", "opencode", "stderr", []string{"> build · gpt-5", "", "\x1b[91m\x1b[1mError: \x1b[0mRate limit reached for gpt-5 in organization org-1 on requests per min (RPM): Limit 3, Used 3, Requested 1."}, 1, "rate/strong"},
+		{"opencode's records", "opencode", "stdout", []string{`{"type":"text","part":{"text":"Error: 429 Too Many Requests"}}`, `{"type":"error","error":{"name":"APIError","data":{"message":"Rate limit reached for gpt-5 on requests per min (RPM)","statusCode":429}}}`}, 1, "rate/certain"},
+		{"opencode's model recites", "opencode", "stdout", []string{`{"type":"text","part":{"type":"text","text":"Error: Rate limit reached for gpt-5 on requests per min (RPM)"}}`, `{"type":"step_finish","part":{"reason":"stop"}}`}, 0, ""},
+		{"pi's records", "pi", "stdout", []string{`{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"529 overloaded_error: Overloaded"}`, `{"type":"message_end","message":{"role":"assistant","stopReason":"stop","content":[]}}`}, 0, "retrying/certain"},
 		{"unknown agent", "generic", "stderr", []string{"Error: 429 Too Many Requests"}, 1, "rate/strong"},
 		{"unknown agent redraws its row", "generic", "terminal", []string{"⠋ working\r\x1b[K⠙ working\r\x1b[KError: 429 Too Many Requests"}, 1, "rate/strong"},
 		{"unknown agent, long ago", "generic", "stdout", append([]string{"Error: 429 Too Many Requests"}, many...), 1, ""},
@@ -170,5 +177,22 @@ func TestGenericOnTerminal(t *testing.T) {
 		l.wait(c.after)
 		l.take(l.w.Exit(l.now, c.code))
 		l.want(fmt.Sprintf("exit %d after %v", c.code, c.after), c.want)
+	}
+}
+
+// TestRefusedIsNoSuccess: a call that ends with 0 after a refusal in its
+// records opens nothing.
+func TestRefusedIsNoSuccess(t *testing.T) {
+	const init, answer = `{"type":"system","subtype":"init","model":"gpt-5"}`, `{"type":"result","subtype":"success","is_error":false,"result":"x","usage":{"output_tokens":5}}`
+	const refusal = `{"type":"result","subtype":"success","is_error":false,"result":"[API Error: 429 Rate limit reached for gpt-5 on requests per min (RPM)]","usage":{"output_tokens":0}}`
+	for _, c := range []struct {
+		lines []string
+		want  bool
+	}{{[]string{init, refusal}, false}, {[]string{init, answer}, true}, {[]string{init, refusal, answer}, true}, {[]string{init}, true}} {
+		w := profile(t, "qwen").Watch(detect.Options{Mode: detect.Headless, Started: start})
+		success := w.Stream(start, detect.Stdout, []byte(strings.Join(c.lines, "\n")+"\n")).Success
+		if got := w.Exit(start, 0).Success; (got || success && c.lines[len(c.lines)-1] == answer) != c.want {
+			t.Errorf("%q: success %v at the end", c.lines, got)
+		}
 	}
 }

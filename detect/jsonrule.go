@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,6 +125,22 @@ func decode(b []byte) (doc, bool) {
 		return nil, false
 	}
 	return d, true
+}
+
+// decodeAll reads one JSON object, or a list of them on one line as Qwen Code
+// (-o json) and Claude Code (--output-format json --verbose) print their records.
+func decodeAll(b []byte) ([]doc, bool) {
+	if len(b) > 0 && b[0] == '{' {
+		d, ok := decode(b)
+		return []doc{d}, ok
+	}
+	var ds []doc
+	dec := json.NewDecoder(strings.NewReader(string(b)))
+	dec.UseNumber()
+	if err := dec.Decode(&ds); err != nil || dec.More() {
+		return nil, false
+	}
+	return slices.DeleteFunc(ds, func(d doc) bool { return d == nil }), true
 }
 
 // at follows a dotted path; numbers index lists, "*" in a path is not known.

@@ -174,6 +174,7 @@ func (w *Watcher) look(now time.Time) {
 	page := w.page()
 	w.blocks = w.p.blocks(page, w.blocks)
 	w.surroundings(now, page)
+	w.quietly(now)
 	lenient := w.o.Lenient && !w.sig.titlesOrOSC()
 	cs := w.p.candidates(w.blocks, page, w.screenMode(), lenient, now, w.o.Zone)
 	w.retryGone(cs)

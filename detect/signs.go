@@ -21,8 +21,9 @@ type signs struct {
 	osc     string    // last OSC 7501 state, "" never seen
 	errorAt time.Time // last state "error"
 
-	titles bool // a title of the profile's was seen
-	hint   bool // the composer shows the placeholder of a failed turn
+	titles bool      // a title of the profile's was seen
+	quiet  time.Time // since when the busy row is gone, see quiet.go; zero: it is there
+	hint   bool      // the composer shows the placeholder of a failed turn
 
 	composer, composerEmpty, dialog, footer bool
 

@@ -101,15 +101,17 @@ func (w *Watcher) streamLine(now time.Time, p *pipe, out Stream, l []byte) {
 		p.push(w.p, "", Headless)
 		return
 	}
-	isJSON := trimmed[0] == '{'
+	isJSON := trimmed[0] == '{' || bytes.HasPrefix(trimmed, []byte("[{"))
 	if !p.text && !p.json {
 		p.json, p.text = isJSON, !isJSON
 	}
 	// In a stream of JSON every line is a record; in a text answer a line of
 	// JSON is only text that a model or a tool wrote.
 	if isJSON && (!p.text || out != Stdout || w.o.Lenient) {
-		if d, ok := decode(trimmed); ok {
-			w.record(now, d, from, string(trimmed))
+		if ds, ok := decodeAll(trimmed); ok {
+			for _, d := range ds {
+				w.record(now, d, from, string(trimmed))
+			}
 			return
 		}
 	}
@@ -249,6 +251,9 @@ func (w *Watcher) record(now time.Time, d doc, from, raw string) {
 			rows = []string{raw}
 		}
 		f.Rows = escapeRows(rows)
+		if from != "log" {
+			w.refused = f.Class.IsLimit()
+		}
 		if from == "log" && f.Class != finding.Warning {
 			w.sig.logAt, w.sig.logClass = now, f.Class
 		}
@@ -266,10 +271,11 @@ func (w *Watcher) effect(now time.Time, r *jsonRule, d doc) {
 	}
 	switch r.effect {
 	case "success":
-		w.rep.Success = true
+		w.rep.Success, w.refused = true, false
 		w.answers()
 		w.endRetry()
 	case "answer":
+		w.refused = false
 		w.answers()
 		w.endRetry()
 	case "turn-began":
@@ -332,7 +338,7 @@ func (w *Watcher) Exit(now time.Time, code int) Report {
 	if w.failed {
 		w.exitDrift(now)
 	}
-	if w.o.Mode == Headless && code == 0 {
+	if w.o.Mode == Headless && code == 0 && !w.refused {
 		w.rep.Success = true
 	}
 	w.endRetry()

@@ -132,6 +132,8 @@ type Watcher struct {
 	drift  drift
 	exited bool
 	failed bool // it ended by itself, with an error
+
+	refused bool // its last record was a refusal: Qwen Code ends with 0 all the same (measured 0.15.10)
 }
 
 // cached is a classified visible row.
@@ -285,6 +287,9 @@ func (w *Watcher) wake(now time.Time) time.Time {
 	}
 	if !w.drift.due.IsZero() {
 		sooner(w.drift.due)
+	}
+	if !w.sig.quiet.IsZero() {
+		sooner(w.sig.quiet.Add(quietAfter))
 	}
 	for _, d := range w.desks() {
 		for _, p := range d.wait {

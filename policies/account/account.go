@@ -84,6 +84,8 @@ func Identify(l Launch) Identity {
 		w = l.codex()
 	case "gemini":
 		w = l.gemini()
+	case "keys":
+		w = l.keys()
 	default:
 		w = l.unidentified()
 	}

@@ -274,6 +274,26 @@ func TestGemini(t *testing.T) {
 	})
 }
 
+// TestKeys: agents that take any provider's key. The model's name says which.
+func TestKeys(t *testing.T) {
+	env := func(kv ...string) map[string]string { return map[string]string(plus(nil, kv...)) }
+	both := env("ANTHROPIC_API_KEY", antKey, "OPENAI_API_KEY", "sk-o")
+	check(t, "opencode", []row{
+		{name: "the first key", env: both, id: "anthropic/" + h("key", antKey), label: "OpenCode key " + h("key", antKey)[:4] + "…", how: "ANTHROPIC_API_KEY"},
+		{name: "the model's", args: "run -m openai/gpt-5 hi", env: both, id: "openai/" + h("key", "sk-o"), model: "openai/gpt-5", family: "openai-gpt-5"},
+		{name: "a login", files: files{"/home/u/.local/share/opencode/auth.json": "{}"}, id: "opencode/" + h("login", "/home/u", ".local/share/opencode/auth.json"), label: "OpenCode login, " + h("login", "/home/u", ".local/share/opencode/auth.json")[:4] + "…"},
+		{name: "nothing", id: "opencode/default", label: "OpenCode, account unknown"},
+	})
+	check(t, "qwen", []row{
+		{name: "at a base URL", env: env("OPENAI_API_KEY", "sk-o", "OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), id: "127.0.0.1-9/" + h("key", "sk-o")},
+		{name: "its own URL", env: env("OPENAI_API_KEY", "sk-o", "OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_MODEL", "gpt-5"), id: "openai/" + h("key", "sk-o"), model: "gpt-5", family: "gpt-5"},
+	})
+	// The same key in another agent is the same account.
+	if a, b := identify(t, "aider", row{env: both}), identify(t, "claude", row{args: "-p hi", env: both}); a.Limiters[0].ID != b.Limiters[0].ID {
+		t.Errorf("%q and %q wait apart", a.Limiters[0].ID, b.Limiters[0].ID)
+	}
+}
+
 func TestGeneric(t *testing.T) {
 	got := Identify(Launch{Profile: profile(t, "generic"), Command: "My Tool", Salt: salt})
 	if got.Limiters[0].ID != "my-tool/default" || got.Limiters[1].ID != "my-tool@source" || got.Known {

@@ -94,7 +94,7 @@ func (p *Profile) prompt(s *scanned, command string) bool {
 		return true
 	}
 	if command == "" {
-		return len(s.pos) > 0
+		return len(s.pos) > 0 && !p.Prompt.NoWords
 	}
 	skip, ok := p.Prompt.Skip[command]
 	if !ok {

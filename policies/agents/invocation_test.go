@@ -56,7 +56,7 @@ func TestInvocation(t *testing.T) {
 		{"env A=b", "generic", 0},
 		{"env -S claude", "generic", 0},
 		{"env env env claude", "claude", 3},
-		{"aider --model x", "generic", 0},
+		{"nobody --model x", "generic", 0},
 		{"", "generic", 0},
 	} {
 		argv := strings.Fields(c.argv)

@@ -100,7 +100,7 @@ func syntaxError(file string, head []byte, err error) error {
 
 // The words that enumerated keys may hold.
 var (
-	identities = []string{"claude", "codex", "gemini", "none"}
+	identities = []string{"claude", "codex", "gemini", "keys", "none"}
 	logKinds   = []string{"", "claude-transcript", "codex-rollout", "gemini"}
 	signals    = []string{"", "SIGTERM", "SIGHUP", "SIGINT"}
 )
@@ -131,6 +131,8 @@ func (p *Profile) fault(name string) (toml.Key, string) {
 		return toml.Key{"provider"}, "provider must be lower-case letters, digits, dots, dashes and underscores"
 	case !oneOf(p.Identity, identities):
 		return toml.Key{"identity"}, "identity must be one of " + strings.Join(identities, ", ")
+	case (p.Identity == "keys") != (len(p.Account.Keys)+len(p.Account.Files) > 0):
+		return toml.Key{"identity"}, "identity keys and [account] with keys or files belong together"
 	case p.JudgedBy != "" && p.JudgedBy != "generic":
 		return toml.Key{"judged_by"}, "judged_by must be generic, or left out where the file judges by itself"
 	case !oneOf(p.Log.Kind, logKinds):

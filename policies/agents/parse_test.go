@@ -25,7 +25,7 @@ func TestParseErrors(t *testing.T) {
 		{"wrong name", strings.Replace(minimal, `"x"`, `"y"`, 1), 1, 1, "x.toml"},
 		{"no title", "name = \"x\"\nprovider = \"p\"\nidentity = \"none\"\n", 1, 1, "title"},
 		{"bad provider", strings.Replace(minimal, `"p"`, `"P/Q"`, 1), 3, 1, "provider"},
-		{"bad identity", strings.Replace(minimal, `"none"`, `"someone"`, 1), 4, 1, "claude, codex, gemini, none"},
+		{"bad identity", strings.Replace(minimal, `"none"`, `"someone"`, 1), 4, 1, "claude, codex, gemini, keys, none"},
 		{"bad log kind", minimal + "[log]\nkind = \"logs\"\n", 6, 1, "codex-rollout"},
 		{"bad signal", minimal + "[quit]\nsignal = \"SIGKILL\"\n", 6, 1, "SIGTERM"},
 		{"option without dash", minimal + "[options]\nvalue = [\"model\"]\n", 6, 1, "model"},

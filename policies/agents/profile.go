@@ -12,7 +12,7 @@ type Profile struct {
 	Name     string   `toml:"name"`     // file name without .toml: "claude"
 	Title    string   `toml:"title"`    // for people: "Claude Code"
 	Provider string   `toml:"provider"` // first part of a limiter ID where nothing else says: "anthropic"
-	Identity string   `toml:"identity"` // which rules of package account apply: claude, codex, gemini, none
+	Identity string   `toml:"identity"` // which rules of package account apply: claude, codex, gemini, keys, none
 	Binaries []string `toml:"binaries"` // base names that mean this agent
 	Packages []string `toml:"packages"` // npm packages that mean this agent
 	// JudgedBy names the profile whose rows, rules and records are asked after
@@ -28,6 +28,7 @@ type Profile struct {
 	Headless Headless     `toml:"headless"`
 	Prompt   Prompt       `toml:"prompt"`
 	Model    Model        `toml:"model"`
+	Account  Account      `toml:"account"`
 	Adjust   []Adjustment `toml:"adjust"`
 	Log      LogSpec      `toml:"log"`
 	Quit     Quit         `toml:"quit"`
@@ -88,6 +89,8 @@ type Prompt struct {
 	// Skip gives, for a first word, how many positionals stand before the
 	// prompt ("resume" = 1: the session id). Unlisted words carry none.
 	Skip map[string]int `toml:"skip"`
+	// NoWords: words before any command are no prompt (aider's are files).
+	NoWords bool `toml:"no_words"`
 	// SkipNone are flags that take the place of the skipped positional (--last).
 	SkipNone []string `toml:"skip_none"`
 	// Always are first words that start a turn without a prompt ("review").
@@ -100,6 +103,16 @@ type Model struct {
 	Options  []string `toml:"options"`  // options whose value is the model, the last one counts
 	Env      []string `toml:"env"`      // environment variables, first one set counts
 	Families []Family `toml:"families"` // tried in order
+}
+
+// Account says where an agent of identity "keys" finds whose allowance it spends.
+type Account struct {
+	// Keys are "VARIABLE=provider" in the order of the agent's own preference.
+	Keys []string `toml:"keys"`
+	// Bases are "VARIABLE=provider": the base URL that goes with a provider's key.
+	Bases []string `toml:"bases"`
+	// Files below the home directory hold a login; there is one a directory.
+	Files []string `toml:"files"`
 }
 
 // Family maps model names to the family that the provider limits together.

@@ -13,7 +13,7 @@ import (
 // FuzzRequest: any body on any path is answered, with a status, and counted to
 // its end.
 func FuzzRequest(f *testing.F) {
-	paths := []string{messages, responses, generate, assist, "/v1beta/models/x:generateContent", "/v1/messages/count_tokens", "/v1internal:onboardUser", "/nowhere", "/v1beta/models/%zz"}
+	paths := []string{messages, responses, complete, generate, assist, "/v1beta/models/x:generateContent", "/v1/messages/count_tokens", "/v1internal:onboardUser", "/nowhere", "/v1beta/models/%zz"}
 	for i, p := range paths {
 		f.Add(i, askBody(p, "hi hold=3s gap=1ms chunks=7 in=5 out=9"))
 		f.Add(i, `{"messages":[{"role":"user","content":5}],"input":{"role":[]},"contents":[{"parts":null}]}`)
@@ -67,7 +67,7 @@ func FuzzControl(f *testing.F) {
 		if err := s.Apply(c); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range []string{messages, responses, generate, assist} {
+		for _, p := range []string{messages, responses, complete, generate, assist} {
 			if w := post(s, p, c.Key, "hi"); w.Code < 200 {
 				t.Errorf("status %d", w.Code)
 			}

@@ -19,6 +19,7 @@ import (
 const (
 	messages  = "/v1/messages"
 	responses = "/v1/responses"
+	complete  = "/v1/chat/completions"
 	generate  = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
 	assist    = "/v1internal:streamGenerateContent"
 )
@@ -30,6 +31,8 @@ func askBody(path, text string) string {
 		return `{"model":"claude-opus","stream":true,"messages":[{"role":"user","content":[{"type":"text","text":` + string(t) + `}]}],"tools":[{}]}`
 	case responses:
 		return `{"model":"gpt-5","stream":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":` + string(t) + `}]}]}`
+	case complete:
+		return `{"model":"gpt-5","stream":true,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":[{"type":"text","text":` + string(t) + `}]}]}`
 	case assist:
 		return `{"model":"gemini-2.5-pro","request":{"contents":[{"role":"user","parts":[{"text":` + string(t) + `}]}]}}`
 	}
@@ -60,6 +63,7 @@ func TestEveryProviderAnswersInItsOwnShape(t *testing.T) {
 	for path, want := range map[string][]string{
 		messages:  {"event: message_start", `"text":"OK: "`, `"text":"there"`, "event: message_stop", `"stop_reason":"end_turn"`},
 		responses: {"event: response.created", `"delta":"there"`, "event: response.completed", `"text":"OK: hi there"`, `"total_tokens"`},
+		complete:  {`"delta":{"content":"there"}`, `"finish_reason":"stop"`, `"total_tokens"`, "data: [DONE]"},
 		generate:  {`"text":"there"`, `"finishReason":"STOP"`, `"promptTokenCount"`},
 		assist:    {`"response":{"candidates"`, `"text":"there"`, `"finishReason":"STOP"`},
 	} {
@@ -73,7 +77,7 @@ func TestEveryProviderAnswersInItsOwnShape(t *testing.T) {
 			}
 		}
 		for _, line := range strings.Split(w.Body.String(), "\n") {
-			if data, ok := strings.CutPrefix(line, "data: "); ok && !json.Valid([]byte(data)) {
+			if data, ok := strings.CutPrefix(line, "data: "); ok && data != "[DONE]" && !json.Valid([]byte(data)) {
 				t.Errorf("%s: not JSON: %s", path, data)
 			}
 		}
@@ -93,6 +97,8 @@ func TestRefusals(t *testing.T) {
 		{"throttle without a time", messages, `{"kind":"rate"}`, 429, "Retry-After", "", "would exceed your account's rate limit"},
 		{"input tokens", messages, `{"kind":"rate","tokens":true}`, 429, "", "", "40,000 input tokens per minute"},
 		{"window", messages, `{"kind":"window","resets_in_s":3600}`, 429, "Anthropic-Ratelimit-Unified-Reset", epoch, ""},
+		{"chat throttle", complete, `{"kind":"rate","retry_after_s":30}`, 429, "Retry-After", "30", `"code":"rate_limit_exceeded"`},
+		{"chat credit", complete, `{"kind":"credit"}`, 429, "", "", `"insufficient_quota"`},
 		{"claim", messages, `{"kind":"window","claim":"seven_day_opus"}`, 429, "Anthropic-Ratelimit-Unified-Representative-Claim", "seven_day_opus", ""},
 		{"no claim", messages, `{"kind":"window","claim":"none"}`, 429, "Anthropic-Ratelimit-Unified-Status", "", ""},
 		{"credit", messages, `{"kind":"credit"}`, 400, "", "", "credit balance is too low"},
