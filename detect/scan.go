@@ -25,6 +25,7 @@ type pending struct {
 	finished bool   // a line that ends any turn stands below
 	seen     bool   // on the page at the last look
 	weak     bool   // reported as weak already
+	ticked   bool   // its figures changed in place: it is live
 }
 
 // due is when the row must be looked at again, zero if only news can decide.
@@ -292,7 +293,7 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 				w.report(c.f, "", false)
 			}
 		default:
-			w.pend(now, d, c)
+			w.pend(now, d, c, lone(cs, c.rule))
 		}
 	}
 	d.fresh = standing
@@ -309,8 +310,25 @@ func (w *Watcher) history() bool {
 	return !w.o.Lenient || w.sig.keys || w.sig.titlesOrOSC()
 }
 
-// pend notes a candidate, or its new text.
-func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
+// counts reports whether the row is p's a moment later: the same try, closer.
+func counts(p *pending, c *candidate) bool {
+	return withoutFigures(p.text) == withoutFigures(c.text) && c.f.Attempt == p.f.Attempt &&
+		c.f.RetryAfter > 0 && c.f.RetryAfter < p.f.RetryAfter
+}
+
+// lone reports whether one row only fits the rule.
+func lone(cs []candidate, r *rule) bool {
+	n := 0
+	for i := range cs {
+		if cs[i].rule == r {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// pend notes a candidate, or its new text. lone: no other row fits its rule.
+func (w *Watcher) pend(now time.Time, d *desk, c *candidate, lone bool) {
 	for _, p := range d.wait {
 		if p.rule != c.rule || p.turn != w.turn || c.try && p.key != c.key {
 			continue
@@ -320,6 +338,7 @@ func (w *Watcher) pend(now time.Time, d *desk, c *candidate) {
 			p.f.Reset, p.f.ResetSource, p.f.Precision = c.f.Reset, c.f.ResetSource, c.f.Precision
 		}
 		if p.text != c.text {
+			p.ticked = p.ticked || lone && counts(p, c)
 			at := p.f.At
 			p.key, p.text, p.still, p.f = c.key, c.text, now, c.f
 			if c.f.Class != finding.Retrying {

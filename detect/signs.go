@@ -153,7 +153,10 @@ func (w *Watcher) judge(p *pending, now time.Time) verdict {
 		if w.sig.activity == Idle && w.sig.titlesOrOSC() {
 			return disagrees
 		}
-		return agrees
+		if w.o.Mode == Headless || w.p.tells() || w.o.Lenient || p.ticked || w.logAgrees(p) {
+			return agrees
+		}
+		return waits // nothing says that it is live: a log that a tool printed reads the same
 	}
 	return agrees
 }

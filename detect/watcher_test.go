@@ -450,3 +450,29 @@ func TestComposer(t *testing.T) {
 		t.Errorf("dialog: %+v", l.rep)
 	}
 }
+
+// TestGenericRetry: where no sign tells that an agent works, a retry row is
+// believed when it counts in place; a log with two of them does not.
+func TestGenericRetry(t *testing.T) {
+	row := func(s string, n int) string {
+		return fmt.Sprintf("  ✕ Rate limit error: 429 Too Many Requests\r\n  ↻ Retrying in %s seconds… (attempt %d/10)", s, n)
+	}
+	l := watch(t, "generic", detect.Options{})
+	l.enter()
+	l.paint("> hi", "", row("12", 2))
+	l.wait(3 * time.Second)
+	l.want("it stands", "retrying/weak")
+	l.paint("> hi", "", row("11", 2))
+	l.wait(time.Second)
+	l.want("it counts", "retrying/strong")
+
+	l = watch(t, "generic", detect.Options{})
+	l.enter()
+	for i := range 5 {
+		l.paint("> tail -f app.log", "", row("12", 1), row("13", 2+i), row("14", 3+i))
+		l.wait(700 * time.Millisecond)
+	}
+	if got := l.got(); strings.Contains(got, "strong") {
+		t.Errorf("a log of retries: %s", got)
+	}
+}
