@@ -2,6 +2,7 @@ package detect_test
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,17 @@ func TestUserProfileErrors(t *testing.T) {
 	}
 }
 
+// exampleLine is where a built-in rule's first example stands.
+func exampleLine(t *testing.T, agent, rule string) string {
+	t.Helper()
+	head, rest, ok := strings.Cut(string(builtin(t, agent).Data), "name = \""+rule+"\"\n")
+	before, _, found := strings.Cut(rest, "\nexamples = [")
+	if !ok || !found {
+		t.Fatalf("%s has no rule %q with examples", agent, rule)
+	}
+	return strconv.Itoa(strings.Count(head+before, "\n") + 3)
+}
+
 // TestUserExamples: examples of the user's file are run, those that fail named
 // by their own line.
 func TestUserExamples(t *testing.T) {
@@ -94,7 +106,7 @@ func TestUserExamples(t *testing.T) {
 		{strings.Replace(userRule, `["• the`, `["■ the`, 1), `codex.toml:11:8: rule "proxy-says": taken, but it is a counter-example`},
 		{strings.Replace(userRule, `examples = ["■ the gateway asks you to wait 30 seconds"]`, "", 1), `codex.toml:5:1: rule "proxy-says": no example: add one row as the agent shows it`},
 		{strings.Replace(userRule, "the gateway asks you to wait'", "You.ve hit your usage limit for'", 1), "codex.toml:10:13: rule \"proxy-says\": no rule takes this example\n" +
-			"codex.toml:341:13: rule \"usage-limit-model\": this example is taken by \"proxy-says\""},
+			"codex.toml:" + exampleLine(t, "codex", "usage-limit-model") + ":13: rule \"usage-limit-model\": this example is taken by \"proxy-says\""},
 	} {
 		p, err := detect.ParseOver(builtin(t, "codex"), detect.Source{Name: "codex.toml", Data: []byte(c.user)})
 		if err != nil {

@@ -318,7 +318,7 @@ func (w *Watcher) refine(f *finding.Finding) {
 // Exit says how the agent ended. A headless agent's last error row is its own
 // only if it failed.
 func (w *Watcher) Exit(now time.Time, code int) Report {
-	w.exited, w.failed = true, failed(code)
+	w.exited, w.failed = true, Failed(code)
 	if w.failed {
 		w.scan(now, true)
 	}
@@ -346,10 +346,10 @@ func (w *Watcher) Exit(now time.Time, code int) Report {
 	return w.take(now)
 }
 
-// failed reports whether an exit code says that the agent gave up, not that
+// Failed reports whether an exit code says that the agent gave up, not that
 // somebody ended it. Gemini's own codes reach above 128 (an HTTP status cut to
 // a byte, measured 0.61.0), so only the signals that people send are told apart.
-func failed(code int) bool {
+func Failed(code int) bool {
 	switch code - 128 {
 	case 1, 2, 3, 9, 13, 15: // HUP INT QUIT KILL PIPE TERM
 		return false

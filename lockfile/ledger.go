@@ -169,12 +169,22 @@ type Session struct {
 	Storm       bool                 `json:"storm,omitempty"`        // retries faster than it was told: stopped like any busy session
 	AuthTold    bool                 `json:"auth_told,omitempty"`    // its user was told of a bad key once
 	Stopped     []Stopped            `json:"stopped,omitempty"`      // what we stopped, recorded before the stop
+	Resume      Resume               `json:"resume,omitzero"`        // its failed task: to be done again, or how often it was
 	Reason      string               `json:"reason,omitempty"`
 	Until       time.Time            `json:"until,omitzero"`
 	Context     int64                `json:"context,omitempty"`   // tokens of its conversation: what waking it cold costs
 	Continues   bool                 `json:"continues,omitempty"` // its client continues by itself after a window's reset
 
 	Alive bool `json:"-"` // its lease is held; computed when the snapshot is read
+}
+
+// Resume is what is known of a task that failed by a limit.
+type Resume struct {
+	Due   bool          `json:"due,omitempty"`   // the session waits for its turn to do it again; State is waiting
+	First time.Time     `json:"first,omitzero"`  // when it first failed: bounds the tries in time
+	At    time.Time     `json:"at,omitzero"`     // when it was last begun again, written before it was
+	Runs  int           `json:"runs,omitempty"`  // how often it was, written before each
+	Class finding.Class `json:"class,omitempty"` // of the limit that it failed by last
 }
 
 // Stopped identifies a process or group that qshim ordered to stop.
@@ -225,7 +235,7 @@ func copyOf[T any](p *T) *T {
 // (DESIGN section 6). Times are RFC 3339 in UTC.
 type Event struct {
 	At         time.Time          `json:"at"`
-	Event      string             `json:"event"` // finding, hold, suspend, continue, launch_wait, launch, probe, release, surface, unrecognised, exit
+	Event      string             `json:"event"` // finding, hold, suspend, continue, launch_wait, launch, probe, release, surface, resume, unrecognised, exit
 	Session    string             `json:"session,omitempty"`
 	Agent      string             `json:"agent,omitempty"`
 	Limiter    string             `json:"limiter,omitempty"`

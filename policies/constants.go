@@ -25,6 +25,7 @@ type Constants struct {
 	Release  Pacing    `toml:"release"`
 	Launch   Launch    `toml:"launch"`
 	Suspend  Stops     `toml:"suspend"`
+	Resuming Resuming  `toml:"resuming"`
 }
 
 // Transient rules a class that ends by itself within minutes.
@@ -130,4 +131,12 @@ type Stops struct {
 	Long    time.Duration `toml:"long"`    // a stop beyond loses a stream in flight
 	Quiet   time.Duration `toml:"quiet"`   // a long stop waits so long for a quiet moment
 	Recheck time.Duration `toml:"recheck"` // who is held decides again at least this often
+}
+
+// Resuming bounds how often and how long a failed task is done again.
+type Resuming struct {
+	Runs    int           `toml:"runs"`    // of a headless task after the first
+	Typed   int           `toml:"typed"`   // times a turn on a screen is resumed between two prompts of the user's
+	Longest time.Duration `toml:"longest"` // after the first failure nothing is begun again
+	Verify  time.Duration `toml:"verify"`  // a turn must have begun so soon after its text was typed
 }

@@ -91,7 +91,7 @@ func (v view) free(s lockfile.Session) Reason {
 
 // tooLong: a launch has waited beyond max_wait, or the stated end lies beyond.
 func (v view) tooLong(c Constants, s lockfile.Session, main standing) bool {
-	limit := s.Born.Add(c.Launch.MaxWait)
+	limit := c.waitsUntil(s)
 	if !v.now.Before(limit) {
 		return true
 	}
@@ -147,7 +147,7 @@ func (v view) waking(r *ruling, s lockfile.Session) {
 	}
 	at(r.QuietUntil)
 	if r.Action == Wait {
-		at(s.Born.Add(v.p.at(r.Limiter).Launch.MaxWait)) // then it gives up
+		at(v.p.at(r.Limiter).waitsUntil(s)) // then it gives up
 	}
 	if held {
 		// Those further back look again a little earlier, not all in one instant.

@@ -221,7 +221,7 @@ func (v view) retries(lim lockfile.Limiter, s lockfile.Session) bool {
 
 // ahead: its user said so, or the session that it is nested in was let through.
 func (v view) ahead(lim lockfile.Limiter, s lockfile.Session) bool {
-	since := s.Born
+	since := waitsSince(s)
 	if s.State == lockfile.Suspended {
 		since = s.Since
 	}

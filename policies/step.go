@@ -260,6 +260,9 @@ func (e *edit) start(d Decision) {
 	kind := "continue"
 	if e.s.State == lockfile.Waiting {
 		kind = "launch"
+		if e.s.Resume.Due {
+			kind = "resume"
+		}
 		e.s.State = lockfile.Idle
 		if e.s.Headless {
 			e.s.State, e.s.TurnBegan = lockfile.Running, now
@@ -272,7 +275,13 @@ func (e *edit) start(d Decision) {
 	e.s.Storm, e.s.Tries, e.s.Early, e.s.Named = false, 0, 0, time.Time{}
 	e.s.Retrying, e.s.RetryAt = false, time.Time{} // an elapsed retry fires at once: its row tells what became of it
 	e.s.Reason, e.s.Until = "", time.Time{}
-	e.event(kind, d.Limiter, d.Reason.Class).Reason = string(d.Reason.Code)
+	if e.s.Resume.Due {
+		e.beginAgain()
+	}
+	ev := e.event(kind, d.Limiter, d.Reason.Class)
+	if ev.Reason = string(d.Reason.Code); kind == "resume" {
+		ev.Reason = "begin"
+	}
 }
 
 func (e *edit) suspend(d Decision) {
@@ -298,6 +307,9 @@ func (e *edit) mark(d Decision) bool {
 	reason := string(d.Reason.Code)
 	if d.Reason.Class != "" {
 		reason += ":" + string(d.Reason.Class)
+	}
+	if e.s.Resume.Due {
+		reason = resumeReason + ":" + string(e.s.Resume.Class)
 	}
 	fresh := e.s.Reason != reason
 	e.s.Reason, e.s.Until = reason, d.Until

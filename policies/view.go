@@ -38,7 +38,7 @@ func stopped(s lockfile.Session) bool {
 }
 
 // sends reports whether a waiting launch will send at once.
-func sends(s lockfile.Session) bool { return s.Headless || s.Prompt }
+func sends(s lockfile.Session) bool { return s.Headless || s.Prompt || s.Resume.Due }
 
 // root is the outermost living session that s is nested in, else s itself. A
 // nested session shares its place.
@@ -138,7 +138,7 @@ func (v view) concernsLaunch(h lockfile.Hold, s lockfile.Session) (bool, Code) {
 // nestedLong: a nested agent's launch has waited long enough; its parent may be
 // waiting for it.
 func (v view) nestedLong(s lockfile.Session) bool {
-	return s.State == lockfile.Waiting && v.root(s).ID != s.ID && v.now.Sub(s.Born) >= v.p.C.Launch.Nested
+	return s.State == lockfile.Waiting && v.root(s).ID != s.ID && v.now.Sub(waitsSince(s)) >= v.p.C.Launch.Nested
 }
 
 // refusedIn reports whether the session was itself refused in this hold's run
@@ -190,9 +190,13 @@ func (v view) steppedBack(h lockfile.Hold) bool {
 
 // mayBeRefused: an early re-check costs whoever is refused its turn. An
 // interactive launch parks itself with its prompt in sight; a headless run
-// would fail, so it waits for the stated time, and so does a failed task that is
-// to be done again once.
+// would fail, so it waits for the stated time, unless it has failed already and
+// waits to be run again: one refusal more costs it nothing. A turn on a screen
+// is resumed only once, so that one is not for a guess.
 func mayBeRefused(s lockfile.Session) bool {
+	if s.Resume.Due {
+		return s.Headless
+	}
 	return s.State == lockfile.Waiting && s.Prompt && !s.Headless && !s.Broken || s.State == lockfile.Running && s.Retrying
 }
 
@@ -327,7 +331,8 @@ func (v view) heldElsewhere(id string, s lockfile.Session) bool {
 }
 
 // candidates lists who may be the limiter's probe, best first: a client in its
-// own retry, a waiting launch that will send, a suspended session. Within these
+// own retry, a failed task to be done again, a waiting launch that will send, a
+// suspended session. Within these
 // interactive before background, then the oldest.
 func (v view) candidates(id string) line {
 	lim := v.l.Limiters[id]
@@ -343,9 +348,12 @@ func rank(s lockfile.Session) int {
 	case lockfile.Running:
 		return 0
 	case lockfile.Waiting:
-		return 1
+		if s.Resume.Due {
+			return 1
+		}
+		return 2
 	}
-	return 2
+	return 3
 }
 
 func (v view) electable(lim lockfile.Limiter, s lockfile.Session) bool {

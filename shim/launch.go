@@ -52,6 +52,7 @@ type LaunchWait struct {
 	Rand   func() float64
 	Skip   bool // --now: run anyway
 	Dumb   bool // the terminal cannot paint over a line: it gets whole lines
+	Again  bool // a task that failed by a limit waits to be run again: only what is on the record is begun
 
 	failed string
 	shown  bool // a live line is on the terminal
@@ -76,7 +77,7 @@ func (w *LaunchWait) Await(ctx context.Context) Verdict {
 	for {
 		d, ok := w.decide(ctx)
 		if !ok {
-			return w.end(Launch)
+			return w.end(map[bool]Verdict{false: Launch, true: TooLong}[w.Again])
 		}
 		if v, done := w.judge(d); done {
 			return w.end(v)
@@ -125,6 +126,8 @@ func (w *LaunchWait) input() policies.Input {
 // judge ends the wait where the decision or the user does.
 func (w *LaunchWait) judge(d policies.Decision) (Verdict, bool) {
 	switch {
+	case w.Again && (d.GiveUp || d.AskFirst || d.Reason.Code == policies.NoSession):
+		return TooLong, true // the caller says so, with what failed
 	case d.Action == policies.Run:
 		fault.At("launch admitted")
 		if d.OpenWithNote && !w.noted {
@@ -195,7 +198,7 @@ func (w *LaunchWait) pauseUntil(ctx context.Context, d policies.Decision, hint <
 		case k := <-keys:
 			if k == '\r' || k == '\n' {
 				w.runAnyway(ctx)
-				return Launch, true
+				return Launch, !w.Again // that one is written down before it is begun
 			}
 			w.Keys.More()
 		case <-interrupts:
@@ -241,7 +244,7 @@ func (w *LaunchWait) show(d policies.Decision) {
 }
 
 func (w *LaunchWait) facts(d policies.Decision) Pause {
-	p := Pause{Agent: w.Agent, Label: w.Label(d.Limiter), Decision: d, Now: w.Now()}
+	p := Pause{Agent: w.Agent, Label: w.Label(d.Limiter), Decision: d, Now: w.Now(), Again: w.Again}
 	if w.Keys == nil {
 		p.Keys = HintNone
 	}

@@ -86,3 +86,11 @@ func (n *notifier) end() {
 		<-done
 	}
 }
+
+// Tell runs the user's notify_command for something that no session is there to
+// tell any more. It waits for the program, but not for long.
+func Tell(argv []string, text string) error {
+	var n notifier
+	defer n.end()
+	return n.ring(argv, clean(text))
+}

@@ -14,7 +14,8 @@ import (
 // group: the keys of whatever terminal the pipeline stands on reach it without
 // our help. stdin is the caller's own descriptor. stdout and stderr are too,
 // unless they are pipes and the profile can read them: then they are pipes of
-// ours, one if both are the same open file, so that 2>&1 keeps its order.
+// ours, one if both are the same open file, so that 2>&1 keeps its order. So is
+// a file on stdout whose document is spooled.
 func (s *Session) startOnPipes() error {
 	files := [3]uintptr{0, 1, 2}
 	var ends []int // the agent's ends, ours to close once it has them
@@ -26,7 +27,8 @@ func (s *Session) startOnPipes() error {
 	if s.opt.Streams {
 		same := term.Same(1, 2)
 		for fd := 1; fd <= 2; fd++ {
-			if !isPipe(fd) {
+			spooled := fd == 1 && s.opt.Spool != nil
+			if !isPipe(fd) && !(spooled || s.opt.Spool != nil && same) {
 				continue
 			}
 			if fd == 2 && same {
@@ -41,12 +43,29 @@ func (s *Session) startOnPipes() error {
 			unix.CloseOnExec(p[1])
 			_ = unix.SetNonblock(p[0], true) // a pipe of ours: it cannot fail
 			files[fd], ends = uintptr(p[1]), append(ends, p[1])
-			s.streams = append(s.streams, pipeStream(fd, p[0]))
+			st := pipeStream(fd, p[0])
+			if spooled {
+				st.spool = s.opt.Spool
+			}
+			s.streams = append(s.streams, st)
 		}
 	}
 	var err error
+	if s.opt.Feed != nil {
+		var p [2]int
+		if err = unix.Pipe(p[:]); err != nil {
+			return errors.Join(err, s.closeStreams())
+		}
+		unix.CloseOnExec(p[0])
+		unix.CloseOnExec(p[1])
+		files[0], ends = uintptr(p[0]), append(ends, p[0])
+		s.opt.Feed.begin(p[1])
+	}
 	s.child, err = proc.Start(proc.Spec{Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, KillWithUs: true})
 	if err != nil {
+		if s.opt.Feed != nil {
+			s.opt.Feed.end()
+		}
 		return errors.Join(err, s.closeStreams())
 	}
 	return nil
@@ -80,6 +99,9 @@ func pipeStream(fd, src int) *stream {
 	}
 	st := newStream(kind, src, fd, false)
 	st.dstKind = dstShared
+	if !isPipe(fd) {
+		return st // a file: an open file of our own would begin at its start
+	}
 	if own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0); err == nil {
 		st.dst, st.dstKind = own, dstNonblock
 		return st

@@ -74,7 +74,7 @@ func (s *Session) deliver(st *stream, b []byte) {
 	if len(s.undo) > 0 && st.tty {
 		s.takeAway()
 	}
-	if st.dst >= 0 {
+	if st.dst >= 0 && !st.keep(b) {
 		st.pend = b
 		if !st.write() {
 			s.lost(st)

@@ -42,6 +42,7 @@ type Config struct {
 	OSC9          bool     // and as a terminal notification
 	Tmux          bool     // the terminal is tmux: notifications need its passthrough
 	NotifyCommand []string // run with the message as its last argument
+	Attempt       *Attempt // a headless run that may be done again; nil: it may not
 	Crash         func(report []byte)
 }
 

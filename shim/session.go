@@ -44,8 +44,10 @@ type Options struct {
 	Path    string   // file to execute
 	Argv    []string // the agent's arguments, its own name first
 	Env     []string
-	Streams bool // the profile has rules for piped output: watch it on pipes of ours
-	Tap     *Tap // told everything; nil: nobody watches
+	Streams bool   // the profile has rules for piped output: watch it on pipes of ours
+	Tap     *Tap   // told everything; nil: nobody watches
+	Spool   *Spool // without a terminal: keeps standard output; nil: it goes to the user as it comes
+	Feed    *Feed  // without a terminal: gives standard input; nil: the agent has the caller's own
 
 	// BeforeStop is called in Suspend, on its caller's goroutine, before
 	// anything is stopped: the ledger must know first. An error means no stop.
@@ -248,6 +250,9 @@ func (s *Session) finish() {
 	if s.user != nil && s.fg && !s.gone {
 		_ = s.user.Restore() // hung up in this instant: nothing to restore
 	}
+	if s.opt.Feed != nil {
+		s.opt.Feed.end()
+	}
 	s.child.Close()
 	s.wake.close()
 }
@@ -258,6 +263,9 @@ func (s *Session) turn() {
 	fds := append(s.fds[:0], unix.PollFd{Fd: int32(s.wake.r), Events: unix.POLLIN})
 	for _, st := range s.streams {
 		fds = st.addTo(fds)
+	}
+	if s.opt.Feed != nil {
+		fds = s.opt.Feed.addTo(fds)
 	}
 	inAt, keyAt, edgeAt := -1, -1, -1
 	if len(s.input.b) > 0 && s.inFD >= 0 {
@@ -288,6 +296,9 @@ func (s *Session) turn() {
 	}
 	for _, st := range s.streams {
 		s.pump(st, ready(st.srcAt), ready(st.dstAt))
+	}
+	if s.opt.Feed != nil && n > 0 {
+		s.opt.Feed.move(fds)
 	}
 	if ready(inAt) {
 		s.input.flush(s.inFD)

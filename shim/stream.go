@@ -18,7 +18,8 @@ type stream struct {
 	src     int // -1 when closed
 	dst     int // -1 when gone
 	dstKind dstKind
-	tty     bool // src is a terminal's master
+	tty     bool   // src is a terminal's master
+	spool   *Spool // takes what dst would
 	buf     []byte
 	pend    []byte // read and not yet written: a part of buf
 	down    bool   // src has no other end now (EIO)
@@ -32,13 +33,20 @@ func newStream(kind Kind, src, dst int, tty bool) *stream {
 }
 
 // closed reports that nothing more will come and all that came went out.
-func (s *stream) closed() bool { return (s.src < 0 || s.down) && len(s.pend) == 0 }
+func (s *stream) closed() bool {
+	return (s.src < 0 || s.down) && len(s.pend) == 0 && (s.spool == nil || !s.spool.gone)
+}
 
 // addTo puts the stream's descriptors into a poll set. While output waits for
 // the user's terminal nothing more is read: the agent feels the back pressure
 // that it would feel without us.
 func (s *stream) addTo(fds []unix.PollFd) []unix.PollFd {
 	s.srcAt, s.dstAt = -1, -1
+	if s.spool != nil && s.spool.gone && len(s.pend) == 0 {
+		if s.pend = s.spool.next(s.buf); s.pend == nil {
+			s.spool = nil // all that it had is out: from here on it goes as it comes
+		}
+	}
 	if len(s.pend) > 0 {
 		s.dstAt = len(fds)
 		return append(fds, unix.PollFd{Fd: int32(s.dst), Events: unix.POLLOUT})
@@ -52,6 +60,15 @@ func (s *stream) addTo(fds []unix.PollFd) []unix.PollFd {
 		}
 	}
 	return fds
+}
+
+// keep takes output of a run that may be done again; false: it is for the user now.
+func (s *stream) keep(b []byte) bool {
+	if s.spool == nil {
+		return false
+	}
+	s.spool.write(b)
+	return true
 }
 
 // read fills buf with what there is.

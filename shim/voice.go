@@ -37,7 +37,8 @@ type Pause struct {
 	Decision policies.Decision
 	Now      time.Time
 	Keys     Hint
-	Dropped  int // keys swallowed since the pause began
+	Dropped  int  // keys swallowed since the pause began
+	Again    bool // it is a failed task that waits to be done again
 }
 
 // Hint says what the pause row tells of its keys.

@@ -152,7 +152,9 @@ func (r *runner) tick(ctx context.Context) {
 // see hands something to the watcher and its report to the governor.
 func (r *runner) see(ctx context.Context, f func(*detect.Watcher) detect.Report) {
 	fault.At("watch")
-	r.gov.report(ctx, r.locked(f))
+	rep := r.locked(f)
+	r.c.Attempt.seen(rep)
+	r.gov.report(ctx, rep)
 }
 
 // locked: a panic in the watcher must not leave it locked for the hooks.
@@ -174,6 +176,7 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 			out = detect.Stderr
 		}
 		r.gov.loud = now
+		r.c.Attempt.hear(out, it.Data)
 		r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Stream(now, out, it.Data) })
 	case Input:
 		r.input(ctx, it, now)
@@ -272,6 +275,10 @@ func (r *runner) exited(ctx context.Context, code int, now time.Time) {
 	r.face.over()
 	r.gov.over = true
 	r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Exit(now, code) })
+	r.c.Attempt.ended(ctx, r, code)
+	if a := r.c.Attempt; a != nil && a.Due {
+		return // the session goes on waiting for its next run
+	}
 	r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		return r.c.Policy.Activity(l, r.gov.input(), policies.Activity{Exit: true})
 	})
@@ -298,6 +305,7 @@ func (r *runner) tail(ctx context.Context) {
 
 func (r *runner) log(ctx context.Context, it agentlog.Item) {
 	now := r.c.Now()
+	r.c.Attempt.logged(it)
 	r.see(ctx, func(w *detect.Watcher) detect.Report {
 		if it.Status != "" {
 			return w.Busy(now, it.Status == "busy")

@@ -222,6 +222,7 @@ var settingFlags = []struct{ name, help string }{
 	{"limiter", "the account part of the limiters, for example openai/team-a"},
 	{"priority", "interactive or background"},
 	{"max-wait", "longest launch wait without a terminal, for example 6h"},
+	{"resume", "a task that failed by a limit: once, notify or never"},
 	{"mode", "govern, or observe: detect and log, touch nothing"},
 }
 

@@ -139,10 +139,10 @@ func (c *capped) Write(p []byte) (int, error) {
 
 // adjusted applies what a profile adds: arguments behind the agent's word, and
 // variables, with "{log}" as the path of a fresh log.
-func (t *launchTarget) adjusted(a agents.Applied, log string) (argv []string, set map[string]string) {
+func (t *launchTarget) adjusted(a agents.Applied, args []string, log string) (argv []string, set map[string]string) {
 	argv = append([]string(nil), t.Argv[:t.Inv.At+1]...)
 	argv = append(argv, a.Args...)
-	argv = append(argv, t.Args()...)
+	argv = append(argv, args...)
 	set = map[string]string{}
 	for k, v := range a.Env {
 		set[k] = strings.ReplaceAll(v, "{log}", log)

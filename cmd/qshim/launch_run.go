@@ -216,10 +216,7 @@ func (l *launch) label(id string) string {
 
 // wait delays the launch as the policy says. Not ok: qshim ends with the code.
 func (l *launch) wait(ctx context.Context) (code int, ok bool) {
-	w := shim.LaunchWait{
-		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
-		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
-	}
+	w := l.launchWait()
 	v, sig := w.OnTerminal(ctx)
 	switch v {
 	case shim.Launch:
@@ -232,19 +229,27 @@ func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 	return 128 + int(sig), false
 }
 
+func (l *launch) launchWait() *shim.LaunchWait {
+	return &shim.LaunchWait{
+		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
+		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
+	}
+}
+
 // run starts the agent and stays with it. An agent that refuses what we added
 // is run once more as it was typed.
 func (l *launch) run(ctx context.Context) error {
-	applied := agents.Applied{}
-	if !l.set.NoAdjust {
-		applied = l.t.Profile.Adjustments(l.t.Args(), l.env, l.known())
-	}
+	applied, again := l.adjustments(l.t.Args()), l.again()
 	began := l.a.now()
-	code, err := l.start(ctx, applied)
+	code, err := l.start(ctx, applied, l.t.Args(), again)
 	if err == nil && runUnadjusted(applied, code, l.a.now().Sub(began)) {
 		say(l.a.stderr, "%s", l.voice.unadjusted(applied.Names))
-		code, err = l.start(ctx, agents.Applied{})
+		if again != nil && again.spool != nil {
+			again.spool.Drop()
+		}
+		code, err = l.start(ctx, agents.Applied{}, l.t.Args(), again)
 	}
+	code, err = l.runAgain(ctx, again, code, err)
 	if e := (*shim.StartError)(nil); errors.As(err, &e) {
 		return &exitError{e.Code, e.Error()}
 	}
@@ -263,7 +268,7 @@ func (l *launch) known() agents.Known {
 	return p.known(&l.t)
 }
 
-func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error) {
+func (l *launch) start(ctx context.Context, applied agents.Applied, args []string, again *again) (int, error) {
 	var log *lockfile.Log
 	path := ""
 	if needsLog(applied) {
@@ -275,8 +280,8 @@ func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error)
 			applied.Env = nil
 		}
 	}
-	argv, set := l.t.adjusted(applied, path)
-	return shim.Run(ctx, shim.Config{
+	argv, set := l.t.adjusted(applied, args, path)
+	c := shim.Config{
 		Options: shim.Options{
 			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), l.t.Path, depth(l.a.getenv), set),
 			Streams: l.rules.HasStreams(),
@@ -286,7 +291,12 @@ func (l *launch) start(ctx context.Context, applied agents.Applied) (int, error)
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
 		Crash: func(report []byte) { _, _ = l.store.Crash(append([]byte("qshim "+version()+"\n"), report...)) }, // the state may be what crashed
-	})
+	}
+	if again != nil {
+		c.Attempt, c.Spool, c.Feed = again.attempt, again.spool, again.feed
+		c.Attempt.Restart()
+	}
+	return shim.Run(ctx, c)
 }
 
 func needsLog(a agents.Applied) bool {

@@ -414,7 +414,7 @@ func TestProbeEnds(t *testing.T) {
 
 func TestAdjustedArgv(t *testing.T) {
 	target := &launchTarget{Argv: []string{"npx", "-y", "codex", "exec", "--", "x"}, Inv: agents.Invocation{At: 2}}
-	argv, set := target.adjusted(agents.Applied{Args: []string{"--no-daemon"}, Env: map[string]string{"L": "{log}"}}, "/log")
+	argv, set := target.adjusted(agents.Applied{Args: []string{"--no-daemon"}, Env: map[string]string{"L": "{log}"}}, target.Args(), "/log")
 	if strings.Join(argv, " ") != "npx -y codex --no-daemon exec -- x" || set["L"] != "/log" {
 		t.Errorf("%q %q", argv, set)
 	}

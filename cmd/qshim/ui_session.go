@@ -72,10 +72,14 @@ func (v voice) Notice(n shim.Notice) string {
 // does not fit loses words and, cut, its colours.
 func (v voice) Line(p shim.Pause, cols int) string {
 	keys := " · Enter launches now, Ctrl-C gives up"
+	verb := " waits to launch: "
+	if p.Again {
+		keys, verb = " · Enter runs it now, Ctrl-C gives up", " failed and waits to be run again: "
+	}
 	if p.Keys == shim.HintNone {
 		keys = ""
 	}
-	lead := "qshim: " + printable(p.Agent) + " waits to launch: "
+	lead := "qshim: " + printable(p.Agent) + verb
 	why, end := reasonWords(p), endWords(p)
 	for _, why := range []string{why, shortWhy(p), briefWhy(p)} {
 		if cols == 0 || displaywidth.String(lead+why+", "+end+keys) < cols {

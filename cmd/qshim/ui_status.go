@@ -78,11 +78,18 @@ func whyWord(s sessionStatus, now time.Time) string {
 		return "-"
 	}
 	code, class, _ := strings.Cut(s.Reason, ":")
-	why := shortWhy(shim.Pause{Decision: policies.Decision{Reason: policies.Reason{Code: policies.Code(code), Class: finding.Class(class)}}})
-	if s.Until != nil && s.Until.After(now) {
-		return printable(why) + ", " + span(s.Until.Sub(now)) + " left"
+	if class, ok := policies.IsResume(s.Reason); ok {
+		return resumeWhy(class) + leftWords(s, now)
 	}
-	return printable(why)
+	why := shortWhy(shim.Pause{Decision: policies.Decision{Reason: policies.Reason{Code: policies.Code(code), Class: finding.Class(class)}}})
+	return printable(why) + leftWords(s, now)
+}
+
+func leftWords(s sessionStatus, now time.Time) string {
+	if s.Until == nil || !s.Until.After(now) {
+		return ""
+	}
+	return ", " + span(s.Until.Sub(now)) + " left"
 }
 
 // shortDir keeps the last two elements: worktrees differ at the end.
@@ -120,7 +127,11 @@ func printEvent(w io.Writer, p palette, e lockfile.Event, now time.Time) {
 	if !e.Until.IsZero() {
 		add("until " + clock(e.Until, now))
 	}
-	add(e.Reason)
+	if e.Event == "resume" {
+		add(resumeWords(e.Reason))
+	} else {
+		add(e.Reason)
+	}
 	if len(e.Rows) > 0 {
 		parts = append(parts, p.dim("“"+strings.TrimSpace(printable(e.Rows[0]))+"”"))
 	}
@@ -133,7 +144,7 @@ func eventWord(p palette, e lockfile.Event) string {
 		return p.yellow(e.Event)
 	case "surface":
 		return p.red(e.Event)
-	case "release", "continue", "launch":
+	case "release", "continue", "launch", "resume":
 		return p.green(e.Event)
 	}
 	return p.bold(printable(e.Event))

@@ -139,10 +139,24 @@ func (p *Profile) fault(name string) (toml.Key, string) {
 		return toml.Key{"log", "kind"}, "log.kind must be one of " + strings.Join(logKinds[1:], ", ")
 	case !oneOf(p.Quit.Signal, signals):
 		return toml.Key{"quit", "signal"}, "quit.signal must be one of " + strings.Join(signals[1:], ", ")
+	case p.resumeFault() != "":
+		return toml.Key{"resume", "id"}, p.resumeFault()
 	case p.Resume.PauseMS < 0 || p.Resume.PauseMS > 5000:
 		return toml.Key{"resume", "pause_ms"}, "resume.pause_ms must be between 0 and 5000"
 	}
 	return p.listFault()
+}
+
+// resumeFault: the pattern that finds a session's id has one group.
+func (p *Profile) resumeFault() string {
+	re, err := regexp.Compile(p.Resume.ID)
+	switch {
+	case err != nil:
+		return "resume.id: " + err.Error() + ": correct the regular expression (Go's RE2 syntax, in single quotes)"
+	case p.Resume.ID != "" && re.NumSubexp() != 1:
+		return "resume.id must have one group, around the session's id"
+	}
+	return ""
 }
 
 // listFault checks the lists: an option that does not begin with "-" or a
@@ -165,6 +179,9 @@ func (p *Profile) listFault() (toml.Key, string) {
 		{toml.Key{"prompt", "options"}, p.Prompt.Options},
 		{toml.Key{"prompt", "skip_none"}, p.Prompt.SkipNone},
 		{toml.Key{"model", "options"}, p.Model.Options},
+		{toml.Key{"resume", "drop"}, p.Resume.Drop},
+		{toml.Key{"resume", "session"}, p.Resume.Session},
+		{toml.Key{"resume", "unless"}, p.Resume.Unless},
 	}
 	for _, f := range flags {
 		for _, o := range f.list {

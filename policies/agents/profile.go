@@ -168,16 +168,30 @@ type Quit struct {
 	Restore bool `toml:"restore"`
 }
 
-// Resume is how a failed task is done again. It is data for the shim; nothing
-// here decides that it is done.
+// Resume is how a failed task is done again. Nothing here decides that it is.
 type Resume struct {
 	Text    string `toml:"text"`     // typed into the composer
 	PauseMS int    `toml:"pause_ms"` // between text and Enter, milliseconds
 	// Headless are the arguments of a run that continues session "{session}"
-	// with the prompt "{text}".
+	// with the prompt "{text}". They stand behind what is kept of the failed
+	// run's own. Empty: a headless run is not done again.
 	Headless []string `toml:"headless"`
-	// Latest are the same where the session's id is not known. Racy with siblings.
-	Latest []string `toml:"latest"`
+	// Commands are the first words that a run must have for that, and keeps;
+	// empty: a run without one.
+	Commands []string `toml:"commands"`
+	// Drop are options of the failed run that the next does not get: its prompt,
+	// and what chose its session.
+	Drop []string `toml:"drop"`
+	// Session are options whose value is the session that a run continues.
+	Session []string `toml:"session"`
+	// Unless are options, or options with a value ("--input-format=stream-json"),
+	// whose runs leave no session that can be continued.
+	Unless []string `toml:"unless"`
+	// Stdin: a run that continues a session needs the piped input again. False
+	// where the session holds it.
+	Stdin bool `toml:"stdin"`
+	// ID finds the session's id in what a run wrote: its first group.
+	ID string `toml:"id"`
 	// NeedsReply: only a session with a model reply can be resumed; else the
 	// original command is run again.
 	NeedsReply bool `toml:"needs_reply"`

@@ -181,6 +181,7 @@ func (b *builder) each(leaves []leaf, match func(leaf) bool, s *scope) {
 const (
 	providerPrefix = "p:"
 	limiterPrefix  = "l:"
+	agentPrefix    = "a:"
 )
 
 // byKind puts providers before limiters.
@@ -198,10 +199,16 @@ func (b *builder) config() *Config {
 		values:   map[string]map[string]Value{"": values("", b.base, nil)},
 		scopes:   map[string]Settings{},
 		Aliases:  b.aliasMap(),
+		agents:   map[string]Settings{},
 	}
 	b.aliasValues(c.values[""])
 	for prefixed, s := range b.special {
 		name := prefixed[2:]
+		if strings.HasPrefix(prefixed, agentPrefix) {
+			c.agents[name] = s.set
+			c.values[agentScope(name)] = values(agentScope(name), s, b.base)
+			continue
+		}
 		c.Policy.Special[name] = s.con
 		c.scopes[name] = s.set
 		c.values[name] = values(name, s, b.base)

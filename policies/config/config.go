@@ -16,17 +16,20 @@ import (
 
 // Settings are what the shim, as opposed to the policy, goes by.
 type Settings struct {
-	Mode          string        `toml:"mode"`           // govern or observe
-	Profile       string        `toml:"profile"`        // empty: by the name that is called
-	Limiter       string        `toml:"limiter"`        // empty: as identified
-	Priority      string        `toml:"priority"`       // interactive, background or empty
-	MaxWait       time.Duration `toml:"max_wait"`       // a launch without a terminal gives up after
-	Now           bool          `toml:"now"`            // do not wait
-	NoAdjust      bool          `toml:"no_adjust"`      // leave the agent's arguments alone
-	StateDir      string        `toml:"state_dir"`      // empty: the default directory
-	NotifyCommand []string      `toml:"notify_command"` // argv; the message is appended
-	Title         bool          `toml:"title"`          // say in the title that a session is paused
-	OSC9          bool          `toml:"osc9"`           // terminal notifications
+	Mode           string        `toml:"mode"`            // govern or observe
+	Profile        string        `toml:"profile"`         // empty: by the name that is called
+	Limiter        string        `toml:"limiter"`         // empty: as identified
+	Priority       string        `toml:"priority"`        // interactive, background or empty
+	MaxWait        time.Duration `toml:"max_wait"`        // a launch without a terminal gives up after
+	Now            bool          `toml:"now"`             // do not wait
+	NoAdjust       bool          `toml:"no_adjust"`       // leave the agent's arguments alone
+	Resume         string        `toml:"resume"`          // once, notify or never, for both of the next; empty: as they say
+	ResumeHeadless string        `toml:"resume_headless"` // the same without a screen
+	ResumeTUI      string        `toml:"resume_tui"`      // and with one
+	StateDir       string        `toml:"state_dir"`       // empty: the default directory
+	NotifyCommand  []string      `toml:"notify_command"`  // argv; the message is appended
+	Title          bool          `toml:"title"`           // say in the title that a session is paused
+	OSC9           bool          `toml:"osc9"`            // terminal notifications
 }
 
 // Observe reports whether nothing may be touched.
@@ -39,6 +42,7 @@ type Layer string
 const (
 	Default  Layer = "default"
 	File     Layer = "config"
+	Agent    Layer = "agent"
 	Provider Layer = "provider"
 	Limiter  Layer = "limiter"
 	Env      Layer = "env"
@@ -57,7 +61,7 @@ func (o Origin) outside() bool { return o.Layer == Env || o.Layer == Flag }
 
 // Value is one effective value, for `config show`.
 type Value struct {
-	Scope  string // "", a provider's name or a limiter's ID
+	Scope  string // "", a provider's name, a limiter's ID or "agents." and a profile's name
 	Key    string // "rate.base"
 	Text   string // as it would be written in the file
 	Origin Origin
@@ -79,6 +83,7 @@ type Config struct {
 	Aliases map[string]string
 	values  map[string]map[string]Value // scope -> key
 	scopes  map[string]Settings
+	agents  map[string]Settings // by profile name
 }
 
 // Load merges all layers. Its errors say which file, line and column, what is
@@ -123,6 +128,32 @@ func (c *Config) For(limiters []string) Settings {
 	}
 	return c.Settings
 }
+
+// Resume says what is done about an agent's task that failed by a limit: once,
+// notify or never. What is set for the agent beats what is set for all, what is
+// set for the mode beats what is set for both, and a stronger layer beats both.
+func (c *Config) Resume(agent string, headless bool) string {
+	set, scope := c.Settings, ""
+	if s, ok := c.agents[agent]; ok {
+		set, scope = s, agentScope(agent)
+	}
+	key, mode := "resume_tui", set.ResumeTUI
+	if headless {
+		key, mode = "resume_headless", set.ResumeHeadless
+	}
+	both, _ := c.Origin(scope, "resume")
+	one, _ := c.Origin(scope, key)
+	if set.Resume != "" && (mode == "" || layers[both.Layer] > layers[one.Layer]) {
+		return set.Resume
+	}
+	return mode
+}
+
+// layers orders the layers, weakest first.
+var layers = map[Layer]int{Default: 0, File: 1, Agent: 2, Provider: 3, Limiter: 4, Env: 5, Flag: 6}
+
+// agentScope is the Scope of what is set for an agent.
+func agentScope(name string) string { return "agents." + name }
 
 // Values lists every effective value, the unscoped ones first, then those that
 // a provider or a limiter sets otherwise.

@@ -53,7 +53,7 @@ type walker struct {
 func (w *walker) table(path []string, tree map[string]any, scope string) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		here := append(slices.Clone(path), name)
-		if len(here) == 1 && (name == "providers" || name == "limiters") {
+		if len(here) == 1 && (name == "providers" || name == "limiters" || name == "agents") {
 			w.scopes(here, tree[name], name[:1]+":")
 			continue
 		}
@@ -69,7 +69,7 @@ func (w *walker) table(path []string, tree map[string]any, scope string) {
 func (w *walker) scopes(path []string, value any, prefix string) {
 	table, ok := value.(map[string]any)
 	if !ok {
-		w.b.errorf(w.at(path), "%s is a table of names; write [%s.NAME.rate] and the keys below it", path[0], path[0])
+		w.b.errorf(w.at(path), "%s is a table of names; write [%s.NAME] and the keys below it", path[0], path[0])
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -78,6 +78,8 @@ func (w *walker) scopes(path []string, value any, prefix string) {
 		switch {
 		case !ok:
 			w.b.errorf(w.at(here), "%s is a table; write [%s.%q] and the keys below it", name, path[0], name)
+		case prefix == agentPrefix:
+			w.table(here, keys, prefix+name)
 		case (prefix == limiterPrefix) != (strings.ContainsAny(name, "/@")):
 			w.b.errorf(w.at(here), "a limiter's ID has a slash (\"anthropic/3f9a…\", see qshim status) and a provider's name has none")
 		default:
@@ -105,13 +107,18 @@ func (w *walker) item(path []string, value any, scope string) {
 		w.b.errorf(w.at(path), "unknown key %s%s", key, w.near(key))
 		return
 	}
-	if scope != "" && !scoped(key) {
+	if strings.HasPrefix(scope, agentPrefix) {
+		if !strings.HasPrefix(key, "resume") || strings.Contains(key, ".") {
+			w.b.errorf(w.at(path), "%s cannot be set for one agent; only resume, resume_headless and resume_tui can", key)
+			return
+		}
+	} else if scope != "" && !scoped(key) {
 		w.b.errorf(w.at(path), "%s cannot be set for one provider or limiter; set it at the top of the file", key)
 		return
 	}
 	o := w.at(path)
 	if o.Layer == File && scope != "" {
-		o.Layer = map[string]Layer{providerPrefix: Provider, limiterPrefix: Limiter}[scope[:2]]
+		o.Layer = map[string]Layer{providerPrefix: Provider, limiterPrefix: Limiter, agentPrefix: Agent}[scope[:2]]
 	}
 	w.b.leaves = append(w.b.leaves, leaf{scope: scope, key: key, value: value, origin: o})
 }

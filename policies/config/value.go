@@ -153,6 +153,8 @@ func wants(key string, f reflect.Value, file bool) string {
 		return quote(`write "govern" or "observe"`)
 	case key == "priority":
 		return quote(`write "interactive" or "background"`)
+	case isResume(key):
+		return quote(`write "once", "notify" or "never"`)
 	case f.Type() == durationType && file:
 		return `write a time with its unit in quotes, like "30s", "15m", "6h" or "8d"`
 	case f.Type() == durationType:
@@ -243,10 +245,16 @@ var mayBeZero = []string{
 	"interactive_most", "gap", "gap_after_hit", "gap_after_hits", "wake_every", "wake_settle", "continue_within", "cold_after",
 }
 
+// isResume: the settings of what is done about a failed task.
+func isResume(key string) bool {
+	return key == "resume" || key == "resume_headless" || key == "resume_tui"
+}
+
 func check(key string, f reflect.Value, file bool) error {
 	switch {
 	case key == "mode" && f.String() != "govern" && f.String() != "observe",
-		key == "priority" && !slices.Contains([]string{"", "interactive", "background"}, f.String()):
+		key == "priority" && !slices.Contains([]string{"", "interactive", "background"}, f.String()),
+		isResume(key) && !slices.Contains([]string{"once", "notify", "never"}, f.String()) && (key != "resume" || f.String() != ""):
 		return fmt.Errorf("%q is not one of its values; %s", f.String(), wants(key, f, file))
 	case f.Type() == durationType:
 		if f.Int() > 0 || slices.ContainsFunc(mayBeZero, func(z string) bool { return strings.HasPrefix(key, z) || strings.HasSuffix(key, "."+z) || key == z }) {

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"qshim/policies"
+	"qshim/policies/agents"
+	"qshim/shim"
+	"qshim/shim/term"
+)
+
+// again is a headless launch whose task is done again when a limit broke it
+// (resume = "once"), or whose user is told how (resume = "notify").
+//
+// What the runs write: standard output carries the last run's document alone
+// where the format is one (text, json) and it goes into a pipe or a file; it
+// goes as it comes where it is a stream of records, or a terminal, where a
+// person sees one run after the other. Standard error is a log, not a document:
+// every run's goes as it comes, with qshim's own lines in between.
+type again struct {
+	once    bool
+	args    []string // of the run that is on, or was last
+	attempt *shim.Attempt
+	spool   *shim.Spool
+	feed    *shim.Feed
+	file    int64 // where a file on standard input stood at the start; -1: it is none
+	replied bool  // the model has answered in one of the runs
+}
+
+// again says what is done should a limit break this launch; nil: nothing.
+func (l *launch) again() *again {
+	p := l.t.Profile
+	mode := l.a.config.Resume(p.Name, true)
+	if !l.call.Headless || mode == "never" || l.set.Observe() {
+		return nil
+	}
+	g := &again{
+		once: mode == "once" && p.CanRunAgain(l.t.Args(), l.call), args: l.t.Args(), file: -1,
+		attempt: &shim.Attempt{Session: p.SessionOf(l.t.Args()), Text: l.call.StreamFormat == "text"},
+	}
+	if p.Resume.ID != "" {
+		g.attempt.ID = regexp.MustCompile(p.Resume.ID) // the profile was checked when it was read
+	}
+	if !g.once {
+		return g
+	}
+	g.attempt.Able = func(a *shim.Attempt) bool { return l.nextArgs(g) != nil }
+	if term.IsTerminal(0) && term.IsTerminal(1) {
+		return g
+	}
+	switch kindOf(0) {
+	case unix.S_IFIFO, unix.S_IFSOCK:
+		g.feed = shim.NewFeed(0)
+	case unix.S_IFREG:
+		if at, err := unix.Seek(0, 0, unix.SEEK_CUR); err == nil {
+			g.file = at
+		}
+	}
+	if out := kindOf(1); l.call.StreamFormat != "stream-json" && (out == unix.S_IFIFO || out == unix.S_IFSOCK || out == unix.S_IFREG) {
+		g.spool = shim.NewSpool("")
+	}
+	return g
+}
+
+// kindOf is the file type of a descriptor, 0 if it is closed.
+func kindOf(fd int) uint32 {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return 0
+	}
+	return uint32(st.Mode) & unix.S_IFMT
+}
+
+// nextArgs are the arguments that do a failed run's task again: those that
+// continue its session, or the same ones where nothing has been done yet. nil:
+// neither would be right.
+func (l *launch) nextArgs(g *again) []string {
+	a, r := g.attempt, &l.t.Profile.Resume
+	if g.spool != nil && !g.spool.Kept() {
+		return nil // half of it is out already
+	}
+	input := g.feed == nil || g.feed.Kept()
+	switch {
+	case a.Session != "" && (!r.NeedsReply || g.replied || a.Replied):
+		if r.Stdin && !input {
+			return nil
+		}
+		return l.t.Profile.ResumeArgs(l.t.Args(), l.call, a.Session)
+	case a.Replied || !input:
+		return nil
+	}
+	return slices.Clone(g.args)
+}
+
+// runAgain does the task again for as long as a limit breaks it and the policy
+// lets it, and gives out what the last run wrote.
+func (l *launch) runAgain(ctx context.Context, g *again, code int, err error) (int, error) {
+	if g == nil {
+		return code, err
+	}
+	for err == nil && g.attempt.Due {
+		if !l.awaitAgain(ctx, g) {
+			break
+		}
+		if code, err = l.startAgain(ctx, g); err == nil && code != 0 && !g.attempt.Failed {
+			say(l.a.stderr, "%s", l.voice.failedAgain(l.t.Profile.Title, code))
+		}
+	}
+	if err == nil && g.attempt.Failed {
+		l.tellFailed(g)
+	}
+	if g.spool != nil {
+		defer g.spool.Close()
+		if err := g.spool.Flush(1); err != nil {
+			return code, err
+		}
+	}
+	return code, err
+}
+
+// awaitAgain waits for the task's turn. False: it is not done again.
+func (l *launch) awaitAgain(ctx context.Context, g *again) bool {
+	w := l.launchWait()
+	w.Again, w.Skip = true, false
+	v, _ := w.OnTerminal(ctx)
+	if v == shim.Launch {
+		return true
+	}
+	why := "gave_up"
+	if v == shim.TooLong {
+		g.attempt.Again = policies.TooFar
+	} else {
+		why = "user"
+		g.attempt.Failed = false // whoever ended the wait knows
+	}
+	g.attempt.Due = false
+	shim.GiveUpResume(l.store, l.a.policy, l.lease.ID(), l.a.now(), why)
+	return false
+}
+
+func (l *launch) startAgain(ctx context.Context, g *again) (int, error) {
+	a := g.attempt
+	g.args = l.nextArgs(g)
+	anew := a.Session == "" || !slices.Contains(g.args, a.Session)
+	if anew {
+		a.Session = l.t.Profile.SessionOf(g.args)
+	}
+	g.replied = g.replied || a.Replied
+	if g.spool != nil {
+		g.spool.Drop()
+	}
+	if g.file >= 0 {
+		at := g.file
+		if !anew && !l.t.Profile.Resume.Stdin {
+			at, _ = unix.Seek(0, 0, unix.SEEK_END) // the session holds it; at worst it gets it twice
+		}
+		_, _ = unix.Seek(0, at, unix.SEEK_SET) // as above
+	}
+	if g.feed != nil {
+		g.feed.Skip(!anew && !l.t.Profile.Resume.Stdin)
+	}
+	say(l.a.stderr, "%s", l.voice.runsAgain(l.t.Profile.Title))
+	return l.start(ctx, l.adjustments(g.args), g.args, g)
+}
+
+// tellFailed says once that a limit broke the task and how to do it again.
+func (l *launch) tellFailed(g *again) {
+	a := g.attempt
+	f := failure{
+		agent: l.t.Profile.Title, label: l.label(a.Limiter), again: a.Again, hold: a.Hold, limiter: a.Limiter, now: l.a.now(),
+		command: l.byHand(g),
+	}
+	text := l.voice.failed(f)
+	say(l.a.stderr, "%s", text)
+	if err := shim.Tell(l.set.NotifyCommand, text); err != nil {
+		say(l.a.stderr, "%s", l.voice.Warn(err))
+	}
+}
+
+// byHand is the command line that does the task again; "" if the same is to be
+// typed once more.
+func (l *launch) byHand(g *again) string {
+	a, p := g.attempt, l.t.Profile
+	if a.Session == "" || p.Resume.NeedsReply && !g.replied && !a.Replied || !p.CanRunAgain(l.t.Args(), l.call) {
+		return ""
+	}
+	words := append(slices.Clone(l.t.Argv[:l.t.Inv.At+1]), p.ResumeArgs(l.t.Args(), l.call, a.Session)...)
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return "qshim " + strings.Join(words, " ")
+}
+
+// plainWord needs no quotes in a shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+func shellWord(w string) string {
+	if plainWord.MatchString(w) {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// adjustments are what a run with these arguments gets beyond them.
+func (l *launch) adjustments(args []string) agents.Applied {
+	if l.set.NoAdjust {
+		return agents.Applied{}
+	}
+	return l.t.Profile.Adjustments(args, l.env, l.known())
+}
