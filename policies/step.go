@@ -265,7 +265,7 @@ func (e *edit) start(d Decision) {
 		}
 		e.s.State = lockfile.Idle
 		if e.s.Headless {
-			e.s.State, e.s.TurnBegan = lockfile.Running, now
+			e.s.State, e.s.TurnBegan, e.s.Broken = lockfile.Running, now, false
 			e.began()
 		}
 	} else {
