@@ -186,10 +186,18 @@ func (l *launch) tellFailed(g *again) {
 // typed once more.
 func (l *launch) byHand(g *again) string {
 	a, p := g.attempt, l.t.Profile
-	if a.Session == "" || p.Resume.NeedsReply && !g.replied && !a.Replied || !p.CanRunAgain(l.t.Args(), l.call) {
+	replied := g.replied || a.Replied
+	var args []string
+	switch {
+	case a.Session != "" && (replied || !p.Resume.NeedsReply) && p.CanRunAgain(l.t.Args(), l.call):
+		args = p.ResumeArgs(l.t.Args(), l.call, a.Session)
+	case replied:
+		args = p.LatestArgs()
+	}
+	if len(args) == 0 {
 		return ""
 	}
-	words := append(slices.Clone(l.t.Argv[:l.t.Inv.At+1]), p.ResumeArgs(l.t.Args(), l.call, a.Session)...)
+	words := append(slices.Clone(l.t.Argv[:l.t.Inv.At+1]), args...)
 	for i, w := range words {
 		words[i] = shellWord(w)
 	}

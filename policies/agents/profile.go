@@ -174,13 +174,17 @@ type Resume struct {
 	PauseMS int    `toml:"pause_ms"` // between text and Enter, milliseconds
 	// Headless are the arguments of a run that continues session "{session}"
 	// with the prompt "{text}". They stand behind what is kept of the failed
-	// run's own. Empty: a headless run is not done again.
+	// run's own.
 	Headless []string `toml:"headless"`
+	// Latest are those of the newest session: what a person is told where the
+	// session's id is not known. Racy with siblings, so nothing does it by itself.
+	Latest []string `toml:"latest"`
 	// Commands are the first words that a run must have for that, and keeps;
 	// empty: a run without one.
 	Commands []string `toml:"commands"`
 	// Drop are options of the failed run that the next does not get: its prompt,
-	// and what chose its session.
+	// and what chose its session. Empty: it is not known what to leave out, so a
+	// headless run is not done again by itself.
 	Drop []string `toml:"drop"`
 	// Session are options whose value is the session that a run continues.
 	Session []string `toml:"session"`

@@ -10,7 +10,7 @@ import (
 // its standard input.
 func (p *Profile) CanRunAgain(args []string, c Call) bool {
 	s := p.Options.scan(args)
-	return c.Headless && len(p.Resume.Headless) > 0 && p.resumableCommand(c) && !s.given(p.Resume.Unless)
+	return c.Headless && len(p.Resume.Headless) > 0 && len(p.Resume.Drop) > 0 && p.resumableCommand(c) && !s.given(p.Resume.Unless)
 }
 
 func (p *Profile) resumableCommand(c Call) bool {
@@ -37,8 +37,15 @@ func (s *scanned) given(list []string) bool {
 // ResumeArgs are the arguments of a run that continues a session which the run
 // with args began: its options stay, its prompt and its choice of a session go.
 func (p *Profile) ResumeArgs(args []string, c Call, session string) []string {
-	out := p.kept(args, c)
-	for _, a := range p.Resume.Headless {
+	return append(p.kept(args, c), p.fill(p.Resume.Headless, session)...)
+}
+
+// LatestArgs are for a person who continues the newest session by hand; nil:
+// there is no such way.
+func (p *Profile) LatestArgs() []string { return p.fill(p.Resume.Latest, "") }
+
+func (p *Profile) fill(args []string, session string) (out []string) {
+	for _, a := range args {
 		a = strings.ReplaceAll(a, "{session}", session)
 		out = append(out, strings.ReplaceAll(a, "{text}", p.Resume.Text))
 	}
