@@ -102,6 +102,14 @@ func place(t *testing.T) string {
 	return dir
 }
 
+// wholeOnly skips what a CI run has no time for.
+func wholeOnly(t *testing.T) {
+	t.Helper()
+	if os.Getenv(gate) == "1" {
+		t.Skip("runs with " + gate + "=all")
+	}
+}
+
 // shimmed reports whether the agents run under qshim.
 func shimmed() bool { return os.Getenv(gate) != direct }
 

@@ -112,3 +112,66 @@ func TestLaunchWaitsOnItsOwnAccountOnly(t *testing.T) {
 		t.Errorf("started %v into the 20 s hold", took)
 	}
 }
+
+// changing is what differs between two runs of the same turn: how long it took,
+// which word an agent picked for it, and names of the test's own.
+var changing = regexp.MustCompile(`\d+m? ?\d*s\b|\d\d:\d\d|[✻✶✽✢·*] \S+( for)?|~?/\S+|[0-9a-f]{8}-[0-9a-f-]+`)
+
+// A pause in the middle of a streamed answer leaves no trace: at the end of the
+// turn the screen is that of a session that was never stopped.
+func TestPausedAnswerLooksTheSame(t *testing.T) {
+	for _, a := range Agents() {
+		t.Run(string(a), func(t *testing.T) {
+			if a != Codex {
+				wholeOnly(t)
+			}
+			b := siblings(t, a)
+			const prompt = "pane2 hold=20s gap=1s"
+			b.control(`{"scenario":{"kind":"rate","retry_after_s":8,"next":1,"match":"pane1"}}`)
+			one, two := b.start(), b.start()
+			b.must(one.Keys("pane1 go on")) // typed, so that only Enter is left to do in the middle of pane 2's answer
+			b.must(one.Text(regexp.MustCompile(`pane1goon`), patience))
+			b.must(two.Ask(prompt, patience))
+			b.must(two.Text(regexp.MustCompile(`word1`), patience))
+			b.must(one.Keys("\r"))
+			b.refused(1)
+			b.eventually("pane 2 is stopped", 4*time.Second, func() bool { return b.stopped(two) })
+			b.must(two.Until("the pause row", patience, paused))
+			b.must(one.Text(regexp.MustCompile(`OK:pane1goon`), patience))
+			b.eventually("pane 2 goes on", 15*time.Second, func() bool { return !b.stopped(two) })
+			one.Close()
+
+			alone := b.start()
+			b.must(alone.Ask(prompt, patience))
+			b.must(alone.Text(regexp.MustCompile(`OK:pane2hold`), patience))
+			var want, got string
+			b.must(alone.Until("the turn ends", patience, func(rows []string, _ string) bool { return b.composed(rows, "") && calm(rows) }))
+			err := two.Until("the same screen", patience, func(rows []string, _ string) bool {
+				want, got = masked(alone.Screen()), masked(rows)
+				return want == got
+			})
+			if err != nil {
+				t.Errorf("never paused:\n%s\npaused:\n%s", want, got)
+			}
+		})
+	}
+}
+
+func paused(rows []string, _ string) bool {
+	return slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "qshim:") })
+}
+
+// calm: no sign that a turn is still in progress.
+func calm(rows []string) bool {
+	return !slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "esc to") })
+}
+
+// masked leaves out blank rows with Codex's "Worked for", which it writes only
+// under a turn that took long.
+func masked(rows []string) string {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r string) bool {
+		r = strings.Trim(r, " ─")
+		return r == "" || strings.HasPrefix(r, "Worked for ")
+	})
+	return changing.ReplaceAllString(strings.Join(rows, "\n"), "…")
+}
