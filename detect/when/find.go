@@ -1,7 +1,6 @@
 package when
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,10 +9,10 @@ import (
 )
 
 // zaiCode is an error code of z.ai and Zhipu, whose clock is Beijing's.
-var zaiCode = regexp.MustCompile(`"code"\s*:\s*"13\d\d"`)
+var zaiCode = lazily(`"code"\s*:\s*"13\d\d"`)
 
 // progress is what makes a row a warning: so much used, so much left.
-var progress = regexp.MustCompile(`\d{1,3}%\s+(?:left|used|remaining|of\s)`)
+var progress = lazily(`\d{1,3}%\s+(?:left|used|remaining|of\s)`)
 
 // find reads every anchored statement in one text.
 func find(text string, q question) []statement {
@@ -129,7 +128,7 @@ func (f *finder) warning(i int) bool {
 	if cut := strings.LastIndexAny(clause, "\n.\x1e"); cut >= 0 {
 		clause = clause[cut:]
 	}
-	return strings.Contains(clause, "%") && progress.MatchString(clause)
+	return strings.Contains(clause, "%") && progress().MatchString(clause)
 }
 
 // lead is what the words between a phrase and its time say about it.

@@ -1,7 +1,6 @@
 package when
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -174,9 +173,9 @@ func (p *parser) keyValue(q question, unit keyUnit) (statement, bool) {
 }
 
 var (
-	statusField  = regexp.MustCompile(`"status"\s*:\s*"([a-z_]+)"`)
-	percentField = regexp.MustCompile(`"used_percent(?:age)?"\s*:\s*([0-9.]+)`)
-	shareField   = regexp.MustCompile(`"utilization"\s*:\s*([0-9.]+)`)
+	statusField  = lazily(`"status"\s*:\s*"([a-z_]+)"`)
+	percentField = lazily(`"used_percent(?:age)?"\s*:\s*([0-9.]+)`)
+	shareField   = lazily(`"utilization"\s*:\s*([0-9.]+)`)
 )
 
 // usedUp is the share from which an allowance counts as used up: agents round.
@@ -190,14 +189,14 @@ func (f *finder) spare(key string, at int) bool {
 		return true
 	}
 	obj := enclosing(f.p.l, at)
-	if m := statusField.FindStringSubmatch(obj); m != nil {
+	if m := statusField().FindStringSubmatch(obj); m != nil {
 		return strings.HasPrefix(m[1], "allowed")
 	}
-	if m := percentField.FindStringSubmatch(obj); m != nil {
+	if m := percentField().FindStringSubmatch(obj); m != nil {
 		n, err := strconv.ParseFloat(m[1], 64)
 		return err == nil && n < usedUp
 	}
-	if m := shareField.FindStringSubmatch(obj); m != nil {
+	if m := shareField().FindStringSubmatch(obj); m != nil {
 		n, err := strconv.ParseFloat(m[1], 64)
 		return err == nil && n*100 < usedUp
 	}

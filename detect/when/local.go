@@ -2,6 +2,7 @@ package when
 
 import (
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 // 重置 too. A localised date is not: it is unknown rather than guessed.
 
 // localUnits are the units of the languages in phraseTable.
-var localUnits = func() map[string]time.Duration {
+var localUnits = sync.OnceValue(func() map[string]time.Duration {
 	m := map[string]time.Duration{}
 	for unit, words := range map[time.Duration]string{
 		time.Second: `s sec seg sek seconde secondes segundo segundos sekunde sekunden secondi secondo сек секунд секунды
@@ -24,7 +25,7 @@ var localUnits = func() map[string]time.Duration {
 		}
 	}
 	return m
-}()
+})
 
 // scriptBehind end a delay in scripts without spaces: "30 秒后重试".
 var scriptBehind = []string{"后重试", "后自动重试", "后再试", "後に再試行", "後にリトライ", "후 재시도", "후 다시", "후에 다시"}
@@ -35,7 +36,7 @@ var scriptReset = []string{"重置", "恢复", "刷新"}
 // scripted reads what stands before words of such scripts.
 func (f *finder) scripted() {
 	f.eachBefore(scriptBehind, func(p *parser) (statement, bool) {
-		d, precision, ok := p.durationIn(localUnits)
+		d, precision, ok := p.durationIn(localUnits())
 		s := relative(f.q, d, precision)
 		s.Retry = true
 		return s, ok
@@ -69,7 +70,7 @@ func (f *finder) eachBefore(words []string, read func(*parser) (statement, bool)
 func (f *finder) localAhead(p *parser, at int, retry bool) {
 	p.space()
 	start := p.i
-	d, precision, ok := p.durationIn(localUnits)
+	d, precision, ok := p.durationIn(localUnits())
 	if !ok {
 		return
 	}

@@ -3,6 +3,7 @@ package when
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -56,7 +57,7 @@ type phrase struct {
 }
 
 // phrases holds the table by first word, longest first.
-var phrases = func() map[string][]phrase {
+var phrases = sync.OnceValue(func() map[string][]phrase {
 	m := map[string][]phrase{}
 	for k, list := range phraseTable {
 		for text := range strings.SplitSeq(list, ",") {
@@ -68,7 +69,7 @@ var phrases = func() map[string][]phrase {
 		slices.SortFunc(list, func(a, b phrase) int { return len(b.rest) - len(a.rest) })
 	}
 	return m
-}()
+})
 
 // nextPhrase finds the first phrase at or behind the position; the parser then
 // stands behind it. at is where it begins.
@@ -87,7 +88,7 @@ func (p *parser) nextPhrase() (k kind, at int, ok bool) {
 		if w[0] >= utf8.RuneSelf {
 			w = strings.ToLower(w)
 		}
-		for _, ph := range phrases[w] {
+		for _, ph := range phrases()[w] {
 			if p.rest(ph.rest) {
 				return ph.kind, at, true
 			}

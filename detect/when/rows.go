@@ -1,7 +1,6 @@
 package when
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -15,7 +14,7 @@ func readings(text string) []string {
 	b.Grow(len(text))
 	for i, row := range strings.Split(text, "\n") {
 		row = strings.TrimLeft(row, " ")
-		if i > 0 && headerRow.MatchString(row) {
+		if i > 0 && headerRow().MatchString(row) {
 			b.WriteByte('\n')
 		}
 		b.WriteString(row)
@@ -25,7 +24,7 @@ func readings(text string) []string {
 
 // headerRow is a row that begins with an HTTP header: what a server sent was
 // broken there by itself, not by a full row.
-var headerRow = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+:`)
+var headerRow = lazily(`^[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+:`)
 
 // statements reads a text in both ways. Where the two overlap, the one that
 // explains more of the text is right: "4 d / ays 20 hours" is four days in the

@@ -85,7 +85,7 @@ func Parse(text string, now time.Time, loc *time.Location, within time.Duration)
 	text = clean(text)
 	q := question{now: now.UTC().Round(0), loc: loc, within: within}
 	for _, rows := range readings(text) {
-		q.zai = q.zai || strings.Contains(rows, `"13`) && zaiCode.MatchString(rows)
+		q.zai = q.zai || strings.Contains(rows, `"13`) && zaiCode().MatchString(rows)
 	}
 	if t, ok := choose(statements(text, q), q); ok {
 		return t, true

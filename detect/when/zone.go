@@ -1,7 +1,6 @@
 package when
 
 import (
-	"regexp"
 	"strings"
 	"time"
 )
@@ -35,7 +34,7 @@ var regions = map[string]string{
 
 // zoneName is the safe charset of a tz database name. Dots and leading slashes
 // are not in it, so no name can lead out of the database.
-var zoneName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{1,30}(/[A-Za-z][A-Za-z0-9_+-]{0,30}){1,2}$`)
+var zoneName = lazily(`^[A-Za-z][A-Za-z0-9_+-]{1,30}(/[A-Za-z][A-Za-z0-9_+-]{0,30}){1,2}$`)
 
 // beijing is the clock that z.ai and Zhipu print without saying so (corpus
 // cc-087, cc-088).
@@ -44,7 +43,7 @@ var beijing = time.FixedZone("UTC+8", 8*3600)
 // database loads a zone of the tz database by name; only names with a slash, so
 // that "Local" (this machine's) and "" are never asked for.
 func database(name string) (*time.Location, bool) {
-	if !zoneName.MatchString(name) {
+	if !zoneName().MatchString(name) {
 		return nil, false
 	}
 	loc, err := time.LoadLocation(name)

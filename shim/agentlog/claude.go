@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -36,7 +35,7 @@ type claudeStatus struct {
 const maxStatus = 64 << 10
 
 // sessionName is what a session may be called; it becomes a file name.
-var sessionName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+var sessionName = lazily(`^[A-Za-z0-9-]{1,64}$`)
 
 func (c *claude) begin(t *tailer) {
 	c.sizes = sizes(filepath.Join(t.spec.Home, "projects", projectDir(t.spec.Cwd)), "*.jsonl")
@@ -47,7 +46,7 @@ func (c *claude) look(t *tailer) {
 	if !ok {
 		return
 	}
-	if st.SessionID != c.session && sessionName.MatchString(st.SessionID) || st.Cwd != c.cwd && st.Cwd != "" {
+	if st.SessionID != c.session && sessionName().MatchString(st.SessionID) || st.Cwd != c.cwd && st.Cwd != "" {
 		c.session, c.cwd = st.SessionID, st.Cwd
 	}
 	c.transcript(t)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strings"
 )
@@ -22,7 +21,7 @@ type codex struct {
 }
 
 // rolloutName is a rollout's file name, with the thread's id.
-var rolloutName = regexp.MustCompile(`^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-f-]{36})\.jsonl$`)
+var rolloutName = lazily(`^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9a-f-]{36})\.jsonl$`)
 
 func (c *codex) begin(t *tailer) {
 	c.resolve(t)
@@ -69,7 +68,7 @@ func (c *codex) held(t *tailer, path string) {
 		return
 	}
 	switch dir, name := filepath.Split(rel); {
-	case strings.HasPrefix(rel, "sessions"+string(filepath.Separator)) && rolloutName.MatchString(name):
+	case strings.HasPrefix(rel, "sessions"+string(filepath.Separator)) && rolloutName().MatchString(name):
 		c.follow(t, rel, 0)
 	case dir == "thread-writer-locks"+string(filepath.Separator) && strings.HasSuffix(name, ".lock"):
 		c.locked(t, strings.TrimSuffix(name, ".lock"))
@@ -79,7 +78,7 @@ func (c *codex) held(t *tailer, path string) {
 // locked follows the rollout of a thread whose lock we hold. If it exists and
 // is not followed yet, all that it holds is old.
 func (c *codex) locked(t *tailer, thread string) {
-	if !sessionName.MatchString(thread) {
+	if !sessionName().MatchString(thread) {
 		return
 	}
 	found, _ := filepath.Glob(filepath.Join(c.home, "sessions", "*", "*", "*", "rollout-*-"+thread+".jsonl"))
@@ -178,5 +177,5 @@ func (c *codex) dirs(t *tailer) []string {
 // wants new locks and new rollouts; writes to those that are ours are read
 // without asking.
 func (c *codex) wants(t *tailer, path string, created bool) bool {
-	return created && (strings.HasSuffix(path, ".lock") || rolloutName.MatchString(filepath.Base(path)))
+	return created && (strings.HasSuffix(path, ".lock") || rolloutName().MatchString(filepath.Base(path)))
 }

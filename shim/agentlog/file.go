@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"regexp"
 	"time"
 )
 
@@ -174,7 +173,7 @@ func (f *file) lineEnd(tail []byte) {
 
 // recordHead begins a record of Gemini's debug log (0.61.0). A record is written
 // at once, so rows without a head belong to the record above if they came with it.
-var recordHead = regexp.MustCompile(`^\[\d{4}-\d\d-\d\dT[0-9:.]+Z\] \[[A-Z]+\] `)
+var recordHead = lazily(`^\[\d{4}-\d\d-\d\dT[0-9:.]+Z\] \[[A-Z]+\] `)
 
 // line takes one whole row.
 func (f *file) line(row []byte) {
@@ -183,7 +182,7 @@ func (f *file) line(row []byte) {
 		f.deliver(row)
 		return
 	}
-	if recordHead.Match(row) {
+	if recordHead().Match(row) {
 		f.recordEnd()
 	}
 	if f.record != nil {

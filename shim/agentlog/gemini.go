@@ -45,7 +45,7 @@ func (g *gemini) begin(t *tailer) {
 
 // note looks for the end of the start-up in the debug log.
 func (g *gemini) note(t *tailer, line []byte) {
-	if !g.startup.IsZero() || !bytes.Contains(line, startupMark) || !recordHead.Match(line) {
+	if !g.startup.IsZero() || !bytes.Contains(line, startupMark) || !recordHead().Match(line) {
 		return
 	}
 	end := bytes.IndexByte(line, ']')

@@ -1,0 +1,12 @@
+package agentlog
+
+import (
+	"regexp"
+	"sync"
+)
+
+// lazily compiles a pattern at its first use: each start of qshim would pay for
+// all of them.
+func lazily(src string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(src) })
+}
