@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"qshim/policies"
 )
@@ -81,10 +82,18 @@ func (b *builder) errorf(o Origin, format string, args ...any) {
 
 // file reads one TOML file into leaves.
 func (b *builder) file(name string, data []byte, isDefault bool) {
-	layer := File
-	if isDefault {
-		layer = Default
+	if !isDefault {
+		b.decode(name, data, File)
+		return
 	}
+	if leaves, ok := plain(data, Origin{Layer: Default, Name: name}); ok {
+		b.leaves = append(b.leaves, leaves...)
+	} else {
+		b.decode(name, data, Default)
+	}
+}
+
+func (b *builder) decode(name string, data []byte, layer Layer) {
 	tree, err := parse(name, data)
 	if err != nil {
 		b.errs = append(b.errs, err)
@@ -193,27 +202,39 @@ func byKind(a, b string) int {
 }
 
 func (b *builder) config() *Config {
+	b.leaves, b.over = nil, nil // all applied
 	c := &Config{
 		Settings: b.base.set,
 		Policy:   policies.Policy{C: b.base.con, Special: map[string]policies.Constants{}},
-		values:   map[string]map[string]Value{"": values("", b.base, nil)},
+		values:   sync.OnceValue(b.values),
 		scopes:   map[string]Settings{},
 		Aliases:  b.aliasMap(),
 		agents:   map[string]Settings{},
 	}
-	b.aliasValues(c.values[""])
 	for prefixed, s := range b.special {
 		name := prefixed[2:]
 		if strings.HasPrefix(prefixed, agentPrefix) {
 			c.agents[name] = s.set
-			c.values[agentScope(name)] = values(agentScope(name), s, b.base)
 			continue
 		}
 		c.Policy.Special[name] = s.con
 		c.scopes[name] = s.set
-		c.values[name] = values(name, s, b.base)
 	}
 	return c
+}
+
+// values lists all scopes' values.
+func (b *builder) values() map[string]map[string]Value {
+	all := map[string]map[string]Value{"": values("", b.base, nil)}
+	b.aliasValues(all[""])
+	for prefixed, s := range b.special {
+		name := prefixed[2:]
+		if strings.HasPrefix(prefixed, agentPrefix) {
+			name = agentScope(name)
+		}
+		all[name] = values(name, s, b.base)
+	}
+	return all
 }
 
 // values lists a scope's values; those that stand as in base are left out.

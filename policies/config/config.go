@@ -81,7 +81,7 @@ type Config struct {
 	Policy policies.Policy
 	// Aliases join and split limiters, as package account takes them.
 	Aliases map[string]string
-	values  map[string]map[string]Value // scope -> key
+	values  func() map[string]map[string]Value // scope -> key; made when somebody asks
 	scopes  map[string]Settings
 	agents  map[string]Settings // by profile name
 }
@@ -159,8 +159,8 @@ func agentScope(name string) string { return "agents." + name }
 // a provider or a limiter sets otherwise.
 func (c *Config) Values() []Value {
 	var out []Value
-	for _, scope := range slices.Sorted(maps.Keys(c.values)) {
-		set := c.values[scope]
+	for _, scope := range slices.Sorted(maps.Keys(c.values())) {
+		set := c.values()[scope]
 		for _, key := range slices.Sorted(maps.Keys(set)) {
 			out = append(out, set[key])
 		}
@@ -170,10 +170,10 @@ func (c *Config) Values() []Value {
 
 // Origin returns where a value comes from in a scope ("" for none).
 func (c *Config) Origin(scope, key string) (Origin, bool) {
-	if v, ok := c.values[scope][key]; ok {
+	if v, ok := c.values()[scope][key]; ok {
 		return v.Origin, true
 	}
-	v, ok := c.values[""][key]
+	v, ok := c.values()[""][key]
 	return v.Origin, ok
 }
 
