@@ -3,6 +3,7 @@ package agents
 import (
 	"bytes"
 	"embed"
+	"slices"
 	"strings"
 )
 
@@ -93,10 +94,28 @@ func (e *UnknownError) Error() string {
 func Builtins() Index {
 	var x Index
 	for _, n := range Names() {
-		data, _ := Builtin(n) // it is there: Names lists it
-		x = append(x, quickEntry(n, data))
+		x = append(x, quickEntry(n, head(n)))
 	}
 	return x
+}
+
+// head is the beginning of a built-in file up to its first table, at least:
+// to copy all files at each start would touch more memory than all the rest.
+func head(name string) (data []byte) {
+	f, err := files.Open(name + ".toml")
+	if err != nil {
+		return nil // cannot happen: Names lists it
+	}
+	defer f.Close()
+	for !bytes.Contains(data, []byte("\n[")) {
+		data = slices.Grow(data, 1024)
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err != nil {
+			break
+		}
+	}
+	return data
 }
 
 // quickEntry reads the two lists of a built-in file that a launch needs of
