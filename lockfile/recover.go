@@ -24,8 +24,8 @@ func (d *Dir) Recover(cont func(Stopped) error) ([]Session, error) {
 			dead = append(dead, s)
 		}
 	}
-	if len(dead) == 0 && !d.strayProbe(l) {
-		if d.strayFiles() {
+	if !l.Bereft() {
+		if d.Strays() {
 			return nil, d.sweep()
 		}
 		return nil, nil
@@ -61,8 +61,14 @@ func continueAll(s Session, cont func(Stopped) error) error {
 	return errors.Join(errs...)
 }
 
-// strayProbe reports a probe whose session is gone altogether.
-func (d *Dir) strayProbe(l Ledger) bool {
+// Bereft reports that a killed session left something: itself, or a probe that
+// nobody makes any more. Recover tidies up behind it.
+func (l Ledger) Bereft() bool {
+	for _, s := range l.Sessions {
+		if !s.Alive {
+			return true
+		}
+	}
 	for _, m := range l.Limiters {
 		if m.Probe != nil && !l.Sessions[m.Probe.Session].Alive {
 			return true
@@ -71,9 +77,9 @@ func (d *Dir) strayProbe(l Ledger) bool {
 	return false
 }
 
-// strayFiles reports files that a launch left that was killed before its session
+// Strays reports files that a launch left that was killed before its session
 // was announced, or one that is at this point just now: sweep finds out.
-func (d *Dir) strayFiles() bool {
+func (d *Dir) Strays() bool {
 	r, err := d.enter()
 	if err != nil {
 		return false

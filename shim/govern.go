@@ -177,7 +177,7 @@ func retries(found []finding.Finding) bool {
 func (g *governor) update(ctx context.Context, fn change) {
 	all := append(g.owed, fn)
 	var events []lockfile.Event
-	_, err := g.store.Update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, out []lockfile.Event) {
+	l, err := g.store.Update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, out []lockfile.Event) {
 		for _, f := range all {
 			next, ev := f(l)
 			l, out = next, append(out, ev...)
@@ -197,7 +197,7 @@ func (g *governor) update(ctx context.Context, fn change) {
 			g.surface(e)
 		}
 	}
-	g.decide(ctx)
+	g.decideOn(ctx, l) // as it was under the lock: to read it again would cost half as much once more
 }
 
 // change is a pure step of the ledger.
@@ -215,9 +215,18 @@ func (g *governor) decide(ctx context.Context) {
 		g.failOpen(ctx, err)
 		return
 	}
+	g.decideOn(ctx, l)
+}
+
+// decideOn is decide on a state that was just read.
+func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
+	if g.over || g.quits > 0 {
+		return
+	}
 	g.tidy(l)
 	d := g.policy.Decide(l, g.self, g.now())
 	if d.Claim && (d.Action != policies.Suspend || g.hands.Held()) {
+		var err error
 		if d, err = g.step(ctx, nil); err != nil {
 			g.failOpen(ctx, err)
 			return

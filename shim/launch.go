@@ -54,6 +54,12 @@ type LaunchWait struct {
 	Dumb   bool // the terminal cannot paint over a line: it gets whole lines
 	Again  bool // a task that failed by a limit waits to be run again: only what is on the record is begun
 
+	Prepare func(lockfile.Ledger) // changed together with the first decision; nil: nothing
+	Recover func() error          // called before it where killed sessions left something; nil: not
+
+	Broken error // why the first decision could not be made; the caller says it
+
+	begun  bool // the first decision is made
 	failed string
 	shown  bool // a live line is on the terminal
 	said   time.Time
@@ -64,15 +70,63 @@ type LaunchWait struct {
 // eachMinute is how often a launch that waits without a terminal says so.
 const eachMinute = time.Minute
 
+// First decides once, before there is a keyboard, a watch or a signal to wait
+// for: most launches wait for nothing. Not done: the launch has to wait.
+func (w *LaunchWait) First(ctx context.Context) (v Verdict, done bool) {
+	w.begun = true
+	d, left, err := w.begin(ctx)
+	if err == nil && left {
+		if err := w.Recover(); err != nil {
+			w.warn(err)
+		}
+		w.Recover = nil
+		d, _, err = w.begin(ctx)
+	}
+	switch {
+	case err != nil:
+		w.Broken = err
+		return Launch, true
+	case d.Action == policies.Run:
+		return w.judge(d)
+	}
+	return Launch, false
+}
+
+// begin is the first change of the ledger. left: nothing was changed, because
+// killed sessions left something.
+func (w *LaunchWait) begin(ctx context.Context) (d policies.Decision, left bool, err error) {
+	_, err = w.Store.Update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, events []lockfile.Event) {
+		if left = w.Recover != nil && l.Bereft(); left {
+			return l, nil
+		}
+		if w.Prepare != nil {
+			w.Prepare(l)
+		}
+		if w.Skip {
+			l, events = w.Policy.RunAnyway(l, w.input())
+		}
+		next, dd, ev := w.Policy.Step(l, w.input())
+		d = dd
+		return next, append(events, ev...)
+	})
+	return d, left, err
+}
+
 // Await returns when the launch may go on or will not. A state directory that
 // does not work means that it may.
 func (w *LaunchWait) Await(ctx context.Context) Verdict {
+	if !w.begun {
+		v, done := w.First(ctx)
+		if w.Broken != nil {
+			w.warn(w.Broken)
+		}
+		if done {
+			return w.end(v)
+		}
+	}
 	hint, err := w.Store.Watch(ctx)
 	if err != nil {
 		w.warn(err)
-	}
-	if w.Skip {
-		w.runAnyway(ctx)
 	}
 	for {
 		d, ok := w.decide(ctx)

@@ -40,6 +40,7 @@ type launch struct {
 	lease  lockfile.Lease
 	parent string
 	labels map[string]string
+	broken error // why the state directory did not take the launch
 	voice  voice
 }
 
@@ -65,6 +66,10 @@ func (a *app) runAgent(ctx context.Context, words []string) error {
 	defer l.close()
 	if code, ok := l.wait(ctx); !ok {
 		return &exitError{code: code}
+	}
+	if l.broken != nil {
+		say(a.stderr, "%s", l.voice.steppedAside(l.broken))
+		return l.exec()
 	}
 	return l.run(ctx)
 }
@@ -137,9 +142,6 @@ func (l *launch) begin() error {
 	for _, m := range l.id.Limiters {
 		l.labels[m.ID] = m.Label
 	}
-	if _, err := l.store.Recover(shim.ContinueOrphan); err != nil {
-		say(l.a.stderr, "%s", l.voice.Warn(err))
-	}
 	if marker := l.a.getenv(envSession); marker != "" {
 		led, err := l.store.Read()
 		if err != nil {
@@ -148,22 +150,22 @@ func (l *launch) begin() error {
 		l.parent = parentSession(marker, led, ancestorsOf(os.Getpid(), parentOf))
 	}
 	l.lease, err = l.store.Lease(l.session(cwd))
-	if err != nil {
-		return err
-	}
-	_, err = l.store.Update(context.Background(), l.name)
 	return err
 }
 
 // name puts the labels of this session's limiters beside their IDs.
-func (l *launch) name(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+func (l *launch) name(led lockfile.Ledger) {
 	for _, m := range l.id.Limiters {
-		if lim := old.Limiters[m.ID]; lim.Label != m.Label || lim.ID == "" {
+		if lim := led.Limiters[m.ID]; lim.Label != m.Label || lim.ID == "" {
 			lim.ID, lim.Label = m.ID, m.Label
-			old.Limiters[m.ID] = lim
+			led.Limiters[m.ID] = lim
 		}
 	}
-	return old, nil
+}
+
+func (l *launch) recover() error {
+	_, err := l.store.Recover(shim.ContinueOrphan)
+	return err
 }
 
 func (l *launch) limiters() []string {
@@ -217,7 +219,9 @@ func (l *launch) label(id string) string {
 // wait delays the launch as the policy says. Not ok: qshim ends with the code.
 func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 	w := l.launchWait()
+	w.Prepare, w.Recover = l.name, l.recover
 	v, sig := w.OnTerminal(ctx)
+	l.broken = w.Broken
 	switch v {
 	case shim.Launch:
 		return 0, true
