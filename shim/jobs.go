@@ -245,6 +245,7 @@ func (s *Session) adoptForeground() {
 		return
 	}
 	if s.edges != nil {
+		s.poll.forget(s.edges.fd)
 		s.edges.close()
 		s.edges = nil
 	}

@@ -28,7 +28,7 @@ func (q *inputQueue) add(b []byte) {
 // flush writes what the agent's terminal takes now.
 func (q *inputQueue) flush(fd int) {
 	for len(q.b) > 0 {
-		n, err := unix.Write(fd, q.b)
+		n, err := writeNow(fd, q.b)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -45,10 +45,6 @@ func (q *inputQueue) flush(fd int) {
 // pump moves one stream on: first what waits, then what comes. It reports
 // whether anything moved.
 func (s *Session) pump(st *stream, src, dst bool) (moved bool) {
-	if dst && len(st.pend) == 0 { // an idle pipe's reader went away
-		s.lost(st)
-		return false
-	}
 	if before := len(st.pend); dst {
 		if !st.write() {
 			s.lost(st)
@@ -143,7 +139,11 @@ func (s *Session) hangup() {
 
 // readKeys takes what the user typed.
 func (s *Session) readKeys() {
-	n, err := unix.Read(s.stdin, s.keys)
+	read := unix.Read
+	if s.user.Own() {
+		read = readNow
+	}
+	n, err := read(s.stdin, s.keys)
 	switch {
 	case err == unix.EINTR || err == unix.EAGAIN:
 		return

@@ -108,6 +108,7 @@ type Session struct {
 	undo    []byte    // takes the overlay away
 	report  reportEater
 	fds     []unix.PollFd
+	poll    *poller
 	keys    []byte // read buffer of the user's keys
 
 	firstCols, firstRows int
@@ -193,7 +194,8 @@ func (s *Session) startOnTerminal() error {
 		return errors.Join(err, user.Close())
 	}
 	s.master, s.inFD = master, master
-	s.streams = []*stream{newStream(Output, master, s.outFD(), true)}
+	s.poll = newPoller()
+	s.streams = []*stream{s.newOutput(master)}
 	s.taken = !s.fg && s.child.HasPair()
 	if s.fg {
 		_ = user.MakeRaw() // hung up meanwhile: the loop will see it
@@ -207,16 +209,22 @@ func (s *Session) startOnTerminal() error {
 	return nil
 }
 
-// outFD is where the agent's output goes: the terminal behind 1, by our own
-// open file if it is the one behind 0.
-func (s *Session) outFD() int {
-	if term.Same(0, 1) {
-		return s.user.FD()
+// newOutput is the stream to the terminal behind 1, by our own open file, which
+// does if it is the one behind 0.
+func (s *Session) newOutput(master int) *stream {
+	st := newStream(Output, master, 1, true)
+	out := s.user
+	if !term.Same(0, 1) {
+		var err error
+		if out, err = term.Open(1); err != nil {
+			return st
+		}
 	}
-	if out, err := term.Open(1); err == nil {
-		return out.FD()
+	st.dst = out.FD()
+	if out.Own() {
+		st.dstKind = dstOurs
 	}
-	return 1
+	return st
 }
 
 // Run passes everything until the agent has ended, leaves the terminal as it
@@ -254,6 +262,9 @@ func (s *Session) finish() {
 		s.opt.Feed.end()
 	}
 	s.child.Close()
+	if s.poll != nil {
+		s.poll.close()
+	}
 	s.wake.close()
 }
 
@@ -281,7 +292,7 @@ func (s *Session) turn() {
 		fds = append(fds, unix.PollFd{Fd: int32(s.edges.fd), Events: unix.POLLIN})
 	}
 	s.fds = fds
-	n, err := poll(fds, s.timeout())
+	n, err := s.wait(fds)
 	if err != nil && err != unix.EINTR {
 		panic(fmt.Sprintf("poll: %v", err)) // a descriptor of ours was closed by somebody: nothing sane is left
 	}
@@ -295,6 +306,11 @@ func (s *Session) turn() {
 		s.takeAway() // an agent that goes on may write nothing for long
 	}
 	for _, st := range s.streams {
+		if st.idle && ready(st.dstAt) { // the pipe's reader went away
+			s.lost(st)
+			continue
+		}
+		// What waited may be gone already: a pause of this round has drained it.
 		s.pump(st, ready(st.srcAt), ready(st.dstAt))
 	}
 	if s.opt.Feed != nil && n > 0 {
@@ -311,6 +327,15 @@ func (s *Session) turn() {
 		s.lookForeground()
 	}
 	s.timers(n == 0)
+}
+
+// wait is poll. Without a terminal the loop's thread must stay as it is (see
+// Run), and then Go's poller would only cost a change of threads.
+func (s *Session) wait(fds []unix.PollFd) (int, error) {
+	if s.poll != nil {
+		return s.poll.wait(fds, s.timeout())
+	}
+	return poll(fds, s.timeout())
 }
 
 // silence is how long the agent's terminal must be quiet after the agent's end

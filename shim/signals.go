@@ -39,14 +39,14 @@ func newWaker() (*waker, error) {
 // wake makes poll return once.
 func (w *waker) wake() {
 	if w.pending.CompareAndSwap(false, true) {
-		_, _ = unix.Write(w.w, []byte{0}) // full: then it wakes anyway
+		_, _ = writeNow(w.w, []byte{0}) // full: then it wakes anyway
 	}
 }
 
 // clear is called by the loop before it looks at what woke it.
 func (w *waker) clear() {
 	var b [16]byte
-	_, _ = unix.Read(w.r, b[:])
+	_, _ = readNow(w.r, b[:])
 	w.pending.Store(false)
 }
 

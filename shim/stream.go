@@ -25,6 +25,7 @@ type stream struct {
 	down    bool   // src has no other end now (EIO)
 	srcAt   int    // places in the poll set, -1 when not in it
 	dstAt   int
+	idle    bool      // dst is in the poll set only to hear that its reader is gone
 	lastAt  time.Time // when data came last; only kept after the agent's end
 }
 
@@ -41,7 +42,7 @@ func (s *stream) closed() bool {
 // the user's terminal nothing more is read: the agent feels the back pressure
 // that it would feel without us.
 func (s *stream) addTo(fds []unix.PollFd) []unix.PollFd {
-	s.srcAt, s.dstAt = -1, -1
+	s.srcAt, s.dstAt, s.idle = -1, -1, false
 	if s.spool != nil && s.spool.gone && len(s.pend) == 0 {
 		if s.pend = s.spool.next(s.buf); s.pend == nil {
 			s.spool = nil // all that it had is out: from here on it goes as it comes
@@ -55,7 +56,7 @@ func (s *stream) addTo(fds []unix.PollFd) []unix.PollFd {
 		s.srcAt = len(fds)
 		fds = append(fds, unix.PollFd{Fd: int32(s.src), Events: unix.POLLIN})
 		if !s.tty && s.dst >= 0 { // a pipe's reader may go away meanwhile
-			s.dstAt = len(fds)
+			s.dstAt, s.idle = len(fds), true
 			fds = append(fds, unix.PollFd{Fd: int32(s.dst)})
 		}
 	}
@@ -74,7 +75,7 @@ func (s *stream) keep(b []byte) bool {
 // read fills buf with what there is.
 func (s *stream) read() (n int) {
 	for n < len(s.buf) {
-		k, err := unix.Read(s.src, s.buf[n:])
+		k, err := s.readSome(s.buf[n:])
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -90,6 +91,13 @@ func (s *stream) read() (n int) {
 		}
 	}
 	return n
+}
+
+func (s *stream) readSome(b []byte) (int, error) {
+	if s.tty {
+		return readNow(s.src, b)
+	}
+	return unix.Read(s.src, b)
 }
 
 // write sends pend to the user. ok is false when the user's end is gone.
@@ -113,13 +121,16 @@ func (s *stream) write() (ok bool) {
 type dstKind uint8
 
 const (
-	dstNonblock dstKind = iota // an open file of our own, non-blocking
+	dstNonblock dstKind = iota // a pipe or file opened by us, non-blocking
+	dstOurs                    // a terminal opened by us, non-blocking
 	dstSocket                  // the caller's socket: MSG_DONTWAIT
 	dstShared                  // the caller's open file, maybe blocking: only when poll says so, and little
 )
 
 func (s *stream) put(b []byte) (int, error) {
 	switch s.dstKind {
+	case dstOurs:
+		return writeNow(s.dst, b)
 	case dstSocket:
 		return sendNow(s.dst, b)
 	case dstShared:

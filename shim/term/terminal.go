@@ -45,6 +45,9 @@ func Open(fd int) (*Terminal, error) {
 // FD is the descriptor to read from, write to and poll.
 func (t *Terminal) FD() int { return t.fd }
 
+// Own reports that FD is our own and non-blocking.
+func (t *Terminal) Own() bool { return t.own }
+
 // Close closes the descriptor. It restores nothing.
 func (t *Terminal) Close() error {
 	if !t.own {
