@@ -56,6 +56,7 @@ type LaunchWait struct {
 
 	Prepare func(lockfile.Ledger) // changed together with the first decision; nil: nothing
 	Recover func() error          // called before it where killed sessions left something; nil: not
+	Strays  func() bool           // reports that a launch that was killed did; nil: not
 
 	Broken error // why the first decision could not be made; the caller says it
 
@@ -74,12 +75,12 @@ const eachMinute = time.Minute
 // for: most launches wait for nothing. Not done: the launch has to wait.
 func (w *LaunchWait) First(ctx context.Context) (v Verdict, done bool) {
 	w.begun = true
+	if w.Recover != nil && w.Strays != nil && w.Strays() {
+		w.clean()
+	}
 	d, left, err := w.begin(ctx)
 	if err == nil && left {
-		if err := w.Recover(); err != nil {
-			w.warn(err)
-		}
-		w.Recover = nil
+		w.clean()
 		d, _, err = w.begin(ctx)
 	}
 	switch {
@@ -90,6 +91,14 @@ func (w *LaunchWait) First(ctx context.Context) (v Verdict, done bool) {
 		return w.judge(d)
 	}
 	return Launch, false
+}
+
+// clean tidies up behind killed sessions, once.
+func (w *LaunchWait) clean() {
+	if err := w.Recover(); err != nil {
+		w.warn(err)
+	}
+	w.Recover = nil
 }
 
 // begin is the first change of the ledger. left: nothing was changed, because
@@ -115,7 +124,7 @@ func (w *LaunchWait) begin(ctx context.Context) (d policies.Decision, left bool,
 // Await returns when the launch may go on or will not. A state directory that
 // does not work means that it may.
 func (w *LaunchWait) Await(ctx context.Context) Verdict {
-	if !w.begun {
+	if !w.begun && !w.Again {
 		v, done := w.First(ctx)
 		if w.Broken != nil {
 			w.warn(w.Broken)

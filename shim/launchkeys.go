@@ -22,8 +22,10 @@ import (
 //
 // The wait is an ordinary job: Ctrl-Z stops qshim, fg brings the line back.
 func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
-	if v, done := w.First(ctx); done {
-		return v, 0
+	if !w.Again {
+		if v, done := w.First(ctx); done {
+			return v, 0
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	sigs := make(chan os.Signal, 4)

@@ -219,7 +219,7 @@ func (l *launch) label(id string) string {
 // wait delays the launch as the policy says. Not ok: qshim ends with the code.
 func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 	w := l.launchWait()
-	w.Prepare, w.Recover = l.name, l.recover
+	w.Prepare, w.Recover, w.Strays = l.name, l.recover, l.store.Strays
 	v, sig := w.OnTerminal(ctx)
 	l.broken = w.Broken
 	switch v {
