@@ -81,3 +81,38 @@ func BenchmarkFlood(b *testing.B) {
 		})
 	}
 }
+
+// busyPage is a watcher on a page about rate limits whose agent works.
+func busyPage(tb testing.TB) (w *detect.Watcher, page string, now time.Time) {
+	w = profile(tb, "claude").Watch(detect.Options{Cols: 120, Rows: 40})
+	now = start
+	w.Key(now, true)
+	var b strings.Builder
+	b.WriteString("\x1b]0;◐ Claude Code\a\x1b[2J\x1b[H")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  line %d of an answer about rate limits and 429 errors\r\n", i)
+	}
+	b.WriteString("\r\n✻ Brewing… (3s · ↓ 18 tokens)\r\n" + rule80 + "\r\n❯ \r\n" + rule80)
+	w.Output(now, []byte(b.String()))
+	return w, b.String(), now.Add(time.Second)
+}
+
+// TestUnchangedFrame: a frame that changes nothing costs no allocation, and
+// neither does the same page painted again.
+func TestUnchangedFrame(t *testing.T) {
+	w, page, now := busyPage(t)
+	w.Tick(now)
+	for name, frame := range map[string][]byte{
+		"an empty one":         []byte("\x1b[?2026h\x1b[39m\x1b[49m\x1b[0m\x1b[37;3H\x1b[?25h\x1b[?2026l"),
+		"the cursor only":      []byte("\x1b[5;5H\x1b[?25l\x1b[10;3H\x1b[?25h"),
+		"the same cells again": []byte(strings.TrimPrefix(strings.ReplaceAll(page, "\x1b[2J", ""), "\x1b]0;◐ Claude Code\a")),
+	} {
+		n := testing.AllocsPerRun(200, func() {
+			now = now.Add(80 * time.Millisecond)
+			w.Output(now, frame)
+		})
+		if n > 0 {
+			t.Errorf("%s: %.0f allocations", name, n)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type book struct {
 	wanted map[string]bool // kinds of row that any rule asks for
 	hot    []string        // literals: a row without any of them can fit no rule
 	always uint64          // kinds of row of which any can fit a rule
+	read   uint64          // kinds of row whose words are read although no rule wants them
 }
 
 // Mode says which of a profile's rules apply.
@@ -400,6 +401,9 @@ func (c *compiler) row(t *rowTable) {
 		bit: 1 << uint(len(c.p.rows)),
 	}
 	d.opens, d.goes = openingOf(t.Start), openingOf(t.More)
+	if d.name == "composer" {
+		c.p.read |= d.bit
+	}
 	d.cancels = who == byModel || who == byTool || who == byUser
 	if t.Cancels != nil {
 		d.cancels = *t.Cancels

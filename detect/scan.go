@@ -91,17 +91,28 @@ func (w *Watcher) refresh() (changed, hot bool) {
 		if c.l.text == text && (text != "" || c.l.blank) {
 			continue
 		}
+		was := c.l
 		c.l = w.p.classify(text, w.screenMode(), false)
 		if c.l.hot {
 			c.l.colour = colourOf(w.s.Line(y))
 			hot = true
 		}
-		changed = true
+		changed = changed || w.matters(&was, &c.l)
 	}
 	if rs := w.rescroll(); rs {
 		changed, hot = true, true
 	}
 	return changed, hot
+}
+
+// matters reports whether another text in a row can change what is read off the
+// page. A spinner that turns or a second counter does not: the row is of the
+// same kinds, none whose words are read, and no rule wants it.
+func (w *Watcher) matters(was, is *line) bool {
+	return is.hot || was.hot || was.blank != is.blank ||
+		was.start != is.start || was.more != is.more || was.stop != is.stop ||
+		(is.start|is.more)&w.p.read != 0 ||
+		w.said != 0 && !w.answer // the next words are an answer
 }
 
 // rescroll takes the rows that left the top since the last look.

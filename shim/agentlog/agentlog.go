@@ -32,6 +32,10 @@ const (
 	// have several rows, and the session's chat file Home/tmp/PROJECT/chats/
 	// session-*.jsonl. Measured with Gemini CLI 0.61.0.
 	Gemini = "gemini"
+	// Qwen: the session's debug log Home/debug/SESSION.txt, whose records may have
+	// several rows, and its chat file Home/projects/CWD/chats/SESSION.jsonl.
+	// Measured with Qwen Code 0.15.10.
+	Qwen = "qwen"
 	// File: the files in Spec.Files, nothing to be found.
 	File = "file"
 )
@@ -73,8 +77,8 @@ type Spec struct {
 const (
 	SourceTranscript = "transcript" // Claude's
 	SourceRollout    = "rollout"    // Codex's
-	SourceDebug      = "debug"      // Gemini's debug log
-	SourceChat       = "chat"       // Gemini's chat file
+	SourceDebug      = "debug"      // Gemini's or Qwen's debug log
+	SourceChat       = "chat"       // Gemini's or Qwen's chat file
 	SourceFile       = "file"       // a file of Spec.Files
 	SourceStatus     = "status"     // Claude's sessions/PID.json
 )
@@ -84,7 +88,7 @@ type Item struct {
 	Source string
 	Path   string // the file
 	// Line is one whole record without its newline; the receiver owns it. The
-	// rows of a record of several (Gemini's debug log) are joined by a space.
+	// rows of a record of several (a debug log) are joined by a space.
 	Line []byte
 	// Status is "busy" or "idle" when the agent's status file said so anew.
 	Status string
@@ -134,13 +138,15 @@ func finderFor(s Spec) (finder, error) {
 		return &codex{}, nil
 	case Gemini:
 		return &gemini{}, nil
+	case Qwen:
+		return &qwen{}, nil
 	case File:
 		if len(s.Files) == 0 {
 			return nil, errors.New("agentlog: no file to follow")
 		}
 		return &plain{}, nil
 	}
-	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini or file)", s.Kind)
+	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen or file)", s.Kind)
 }
 
 // A finder knows one layout: which files are this session's.

@@ -87,9 +87,10 @@ func (f *file) newlineBefore() bool {
 	return err == nil && b[0] == '\n'
 }
 
-// rewindIfCut begins anew when the file has become shorter than what was read.
+// rewindIfCut begins anew when the file has become shorter than what was read,
+// or does not hold the end of the last line any more: it was cut and has grown.
 func (f *file) rewindIfCut() {
-	if f.size() < f.offset {
+	if f.size() < f.offset || f.offset > 0 && len(f.part) == 0 && !f.tooLong && !f.midLine && !f.newlineBefore() {
 		f.offset, f.part, f.record, f.tooLong, f.midLine = 0, nil, nil, false, false
 	}
 }
@@ -171,9 +172,10 @@ func (f *file) lineEnd(tail []byte) {
 	}
 }
 
-// recordHead begins a record of Gemini's debug log (0.61.0). A record is written
-// at once, so rows without a head belong to the record above if they came with it.
-var recordHead = lazily(`^\[\d{4}-\d\d-\d\dT[0-9:.]+Z\] \[[A-Z]+\] `)
+// recordHead begins a record of the debug log of Gemini (0.61.0) or Qwen Code
+// (0.15.10, without the first brackets). A record is written at once, so rows
+// without a head belong to the record above if they came with it.
+var recordHead = lazily(`^(?:\[\d{4}-\d\d-\d\dT[0-9:.]+Z\]|\d{4}-\d\d-\d\dT[0-9:.]+Z) \[[A-Z]+\] `)
 
 // line takes one whole row.
 func (f *file) line(row []byte) {
@@ -199,7 +201,7 @@ func (f *file) line(row []byte) {
 // flush delivers a record of several rows when nothing more of it has been
 // written. A row in progress is more of it, unless it looks like the next head.
 func (f *file) flush() {
-	if !f.tooLong && (len(f.part) == 0 || f.part[0] == '[') {
+	if !f.tooLong && (len(f.part) == 0 || f.part[0] == '[' || f.part[0] == '2') {
 		f.recordEnd()
 	}
 }

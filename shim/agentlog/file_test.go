@@ -257,3 +257,13 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestCutAndGrown: a file that was cut and has grown past where we were holds
+// other lines: it is read anew, not from the middle of one.
+func TestCutAndGrown(t *testing.T) {
+	b, path := fileBench(t)
+	write(t, path, "one\n")
+	b.expect("one")
+	set(t, path, "three four five\nsix\n")
+	b.expect("three four five six")
+}

@@ -49,6 +49,9 @@ func (g *gemini) note(t *tailer, line []byte) {
 		return
 	}
 	end := bytes.IndexByte(line, ']')
+	if line[0] != '[' {
+		return
+	}
 	if at, err := time.Parse(time.RFC3339, string(line[1:end])); err == nil {
 		g.startup = at
 		g.look(t)
