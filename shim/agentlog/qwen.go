@@ -61,7 +61,7 @@ func (q *qwen) look(t *tailer) {
 // take follows a debug log that is ours.
 func (q *qwen) take(t *tailer, path string) {
 	session, ok := strings.CutSuffix(filepath.Base(path), ".txt")
-	if !ok || !sessionName.MatchString(session) || t.files[path] != nil {
+	if !ok || !sessionName().MatchString(session) || t.files[path] != nil {
 		return
 	}
 	q.session = session
