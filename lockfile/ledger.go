@@ -27,6 +27,7 @@ type Limiter struct {
 	Holds   []Hold    `json:"holds,omitempty"`   // at most one a class
 	Probe   *Probe    `json:"probe,omitempty"`   // who goes first after a hold
 	Release *Release  `json:"release,omitempty"` // pacing of the others, one by one
+	Cap     *Cap      `json:"cap,omitempty"`     // learned: how many may be busy at once
 	LastHit time.Time `json:"last_hit,omitzero"` // last transient hit (rate, overload), for launch pacing
 	Launch  *Pace     `json:"launch,omitempty"`  // recent launches, for launch pacing
 	Seen    []Seen    `json:"seen,omitempty"`    // who lately reported what wants a second session (overload, unknown cause); at most 3
@@ -105,6 +106,14 @@ type Release struct {
 	Low   float64   `json:"low,omitempty"`   // share used when what the last one cost had been paid
 }
 
+// Cap is what was learned of how many may be busy at once on a limiter.
+type Cap struct {
+	K      int       `json:"k"`
+	Cut    time.Time `json:"cut,omitzero"`     // when a hit last lowered it
+	Grown  time.Time `json:"grown,omitzero"`   // when a quiet while last raised it
+	Hidden bool      `json:"hidden,omitempty"` // the client that was hit last hides its retries: news is old
+}
+
 // Pace counts launches for the launch burst of DESIGN section 5.
 type Pace struct {
 	Since time.Time `json:"since"`
@@ -155,10 +164,12 @@ type Session struct {
 	TurnBegan   time.Time            `json:"turn_began,omitzero"`
 	Released    time.Time            `json:"released,omitzero"`      // last SIGCONT or launch by us
 	Retrying    bool                 `json:"retrying,omitempty"`     // its client is in its own retry: the natural probe
+	Ahead       bool                 `json:"ahead,omitempty"`        // a person put it first; it keeps its slot to the end of the turn
 	Broken      bool                 `json:"broken,omitempty"`       // its last turn failed by a limit
 	UserStopped bool                 `json:"user_stopped,omitempty"` // Ctrl-Z by the user: siblings must not elect it
 	RunAnyway   map[string]time.Time `json:"run_anyway,omitempty"`   // limiter -> when the user said so: covers the holds that began before, until they end
 	Hits        map[string]time.Time `json:"hits,omitempty"`         // limiter -> when this session itself was last refused
+	Typed       time.Time            `json:"typed,omitzero"`         // when its user last pressed a key, as far as it mattered; no finer than 30 s
 	Answered    time.Time            `json:"answered,omitzero"`      // when an answer last began or a turn last ended well
 	RetryAt     time.Time            `json:"retry_at,omitzero"`      // its client's own next try, with Retrying
 	RetryShown  bool                 `json:"retry_shown,omitempty"`  // RetryAt was shown by the client, not assumed
@@ -211,7 +222,7 @@ func (l Limiter) Clone() Limiter {
 	l.Holds = append([]Hold(nil), l.Holds...)
 	l.Seen = append([]Seen(nil), l.Seen...)
 	l.First = append([]string(nil), l.First...)
-	l.Probe, l.Release, l.Launch, l.Share = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch), copyOf(l.Share)
+	l.Probe, l.Release, l.Launch, l.Share, l.Cap = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch), copyOf(l.Share), copyOf(l.Cap)
 	return l
 }
 

@@ -16,6 +16,11 @@ func (p Policy) Activity(l lockfile.Ledger, in Input, a Activity) (lockfile.Ledg
 	if !e.known {
 		return e.done()
 	}
+	before := e.view().slots()
+	e.s.Typed = later(e.s.Typed, a.Typed)
+	if e.s.Typed.After(in.Now) {
+		e.s.Typed = in.Now // the clock was set back
+	}
 	if (a.RetryEnded || a.AnswerBegun) && e.s.Retrying {
 		e.s.Retrying, e.s.RetryAt = false, time.Time{}
 		e.probing(func(pr *lockfile.Probe) { pr.Began, pr.Answer = in.Now, time.Time{} })
@@ -36,6 +41,9 @@ func (p Policy) Activity(l lockfile.Ledger, in Input, a Activity) (lockfile.Ledg
 	if a.Exit {
 		e.exit()
 	}
+	if before != nil {
+		e.nudge(before)
+	}
 	return e.done()
 }
 
@@ -50,10 +58,11 @@ func (e *edit) busy(began bool) {
 	}
 	now := e.in.Now
 	if e.s.State != lockfile.Running {
+		e.forget()
 		e.s.State, e.s.Since, began = lockfile.Running, now, true
 	}
 	if began {
-		e.s.TurnBegan, e.s.Broken = now, false
+		e.s.TurnBegan, e.s.Broken, e.s.Ahead = now, false, false
 		e.s.Tries, e.s.Early, e.s.Named, e.s.Storm = 0, 0, time.Time{}, false
 		e.began()
 	}
@@ -132,8 +141,11 @@ func (e *edit) idle() {
 	if e.s.Headless || e.s.State == lockfile.Idle || e.s.State == lockfile.Waiting {
 		return
 	}
+	if e.s.State == lockfile.Suspended { // it ended just before it was stopped, and is continued
+		e.event("continue", "", "").Reason = string(Parked)
+	}
 	e.s.State, e.s.Since = lockfile.Idle, e.in.Now
-	e.s.Retrying, e.s.RetryAt, e.s.Storm = false, time.Time{}, false
+	e.s.Retrying, e.s.RetryAt, e.s.Storm, e.s.Ahead = false, time.Time{}, false, false
 	e.s.Reason, e.s.Until = "", time.Time{}
 }
 

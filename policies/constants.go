@@ -14,18 +14,19 @@ var DefaultTOML []byte
 // Constants are the policy's numbers. Their values and the reason for each are
 // in default.toml; the tags are the keys there and in the user's config file.
 type Constants struct {
-	Rate     Transient `toml:"rate"`
-	Overload Transient `toml:"overload"`
-	Retrying Retry     `toml:"retrying"`
-	Window   Long      `toml:"window"`
-	Daily    Day       `toml:"daily"`
-	Credit   Money     `toml:"credit"` // credit and spend
-	Margin   Margin    `toml:"margin"`
-	Probe    Probe     `toml:"probe"`
-	Release  Pacing    `toml:"release"`
-	Launch   Launch    `toml:"launch"`
-	Suspend  Stops     `toml:"suspend"`
-	Resuming Resuming  `toml:"resuming"`
+	Rate        Transient   `toml:"rate"`
+	Overload    Transient   `toml:"overload"`
+	Retrying    Retry       `toml:"retrying"`
+	Window      Long        `toml:"window"`
+	Daily       Day         `toml:"daily"`
+	Credit      Money       `toml:"credit"` // credit and spend
+	Margin      Margin      `toml:"margin"`
+	Probe       Probe       `toml:"probe"`
+	Release     Pacing      `toml:"release"`
+	Concurrency Concurrency `toml:"concurrency"`
+	Launch      Launch      `toml:"launch"`
+	Suspend     Stops       `toml:"suspend"`
+	Resuming    Resuming    `toml:"resuming"`
 }
 
 // Transient rules a class that ends by itself within minutes.
@@ -115,6 +116,19 @@ type Pacing struct {
 	Jitter    float64       `toml:"jitter"` // each gap is × (1 ± jitter)
 	Calm      time.Duration `toml:"calm"`   // the gap where there was no transient hit for CalmAfter
 	CalmAfter time.Duration `toml:"calm_after"`
+}
+
+// Concurrency rules how many may be busy at once on a limiter.
+type Concurrency struct {
+	Cap        int           `toml:"cap"`         // fixed; 0: learned
+	StartCap   int           `toml:"start_cap"`   // before the first hit; 0: none
+	CutTo      float64       `toml:"cut_to"`      // a hit leaves this share of those that run
+	CutWindow  time.Duration `toml:"cut_window"`  // at most one cut within
+	Grow       time.Duration `toml:"grow"`        // one more after so long without a hit while all are in use
+	GrowHidden time.Duration `toml:"grow_hidden"` // the same where the client hides its retries
+	Forget     time.Duration `toml:"forget"`      // no cap after so long without a hit while fewer are in use
+	Typed      time.Duration `toml:"typed"`       // a session whose user pressed a key within is never chosen
+	Age        time.Duration `toml:"age"`         // a background session counts like an interactive one after
 }
 
 // Launch spaces and bounds launches.

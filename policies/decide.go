@@ -14,7 +14,28 @@ func (p Policy) Decide(l lockfile.Ledger, self string, now time.Time) Decision {
 	if !ok {
 		return Decision{Action: Run, Reason: Reason{Code: NoSession}}
 	}
-	return view{p: p, l: l, now: now, self: self}.decide(s).Decision
+	return view{p: p, l: l, now: now, self: self, memo: &memo{}}.decide(s).Decision
+}
+
+// Outlook decides for many sessions of one snapshot at one instant, and works
+// out only once what they have in common. For simulators and lists; all its
+// sessions have to be alive.
+type Outlook struct{ v view }
+
+// Outlook looks at a snapshot.
+func (p Policy) Outlook(l lockfile.Ledger, now time.Time) Outlook {
+	return Outlook{view{p: p, l: l, now: now, memo: &memo{}}}
+}
+
+// Decide is Policy.Decide.
+func (o Outlook) Decide(self string) Decision {
+	s, ok := o.v.l.Sessions[self]
+	if !ok {
+		return Decision{Action: Run, Reason: Reason{Code: NoSession}}
+	}
+	v := o.v
+	v.self = self
+	return v.decide(s).Decision
 }
 
 // ruling is a decision and the standings that it came from.

@@ -16,6 +16,7 @@ type edit struct {
 	s      lockfile.Session
 	known  bool
 	events []lockfile.Event
+	hides  bool // the finding at hand is a failure whose retries nobody saw
 }
 
 func (p Policy) edit(l lockfile.Ledger, in Input) *edit {
@@ -107,6 +108,7 @@ func (e *edit) found(id string, f finding.Finding) {
 func (e *edit) refused(id string, f finding.Finding) {
 	c, now := e.p.at(id), e.in.Now
 	told := !e.s.Hits[id].IsZero()
+	e.hides = e.unseen(c)
 	e.s.Retrying, e.s.Broken, e.s.RetryAt, e.s.Named = false, true, time.Time{}, time.Time{}
 	if e.s.Hits == nil {
 		e.s.Hits = map[string]time.Time{}
@@ -125,6 +127,13 @@ func (e *edit) refused(id string, f finding.Finding) {
 		usedUp(&lim, c.Window, h)
 	}
 	e.close(lim, old, h, told)
+}
+
+// unseen reports whether the client may have retried for a while and shown
+// nothing of it, so that the refusal is old news: its last sign of life is.
+func (e *edit) unseen(c Constants) bool {
+	sign := later(e.s.TurnBegan, e.s.Answered)
+	return !e.s.Retrying && e.in.Now.Sub(sign) > c.Probe.Time
 }
 
 // newHold makes the hold that a finding asks for, as if it stood alone but for
@@ -181,6 +190,7 @@ func (e *edit) close(lim lockfile.Limiter, old *lockfile.Hold, h lockfile.Hold, 
 	if h.Class == finding.Overload {
 		fresh.Wide = fresh.Wide || e.seen(&lim, c, h.Class)
 	}
+	e.cut(&lim, h.Class, e.hides)
 	if isTransient(h.Class) {
 		lim.LastHit = now
 	}

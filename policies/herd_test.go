@@ -186,7 +186,8 @@ func TestOneRefusalAndNoStampede(t *testing.T) {
 				}
 			}
 			h.asked = nil
-			h.play(10*time.Second + time.Duration(n)*1500*time.Millisecond + 30*time.Second)
+			// One more each half minute: everybody is back when the last third is.
+			h.play(40*time.Second + time.Duration(n)*12*time.Second)
 			h.checkRelease(t, n, seed, refused)
 		}
 	}

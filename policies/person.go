@@ -69,6 +69,7 @@ func (e *edit) taken() {
 		lim := e.l.Limiters[id]
 		if i := slices.Index(lim.First, e.s.ID); i >= 0 {
 			lim.First = slices.Delete(lim.First, i, i+1)
+			e.s.Ahead = true
 			e.put(lim)
 		}
 	}

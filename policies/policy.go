@@ -42,10 +42,11 @@ type Activity struct {
 	Busy, Idle  bool // the best sign so far; neither: unknown, nothing changes
 	TurnBegan   bool
 	TurnEnded   bool
-	Success     bool // the turn ended well by the profile's own sign
-	AnswerBegun bool // the turn in progress has begun to answer
-	RetryEnded  bool // the client's own retry ended, either way
-	Exit        bool // the agent is gone
+	Success     bool      // the turn ended well by the profile's own sign
+	AnswerBegun bool      // the turn in progress has begun to answer
+	RetryEnded  bool      // the client's own retry ended, either way
+	Exit        bool      // the agent is gone
+	Typed       time.Time // when its user last pressed a key; zero: nothing new
 }
 
 // Action is what a session should do.
@@ -70,6 +71,7 @@ const (
 	Prober    Code = "prober"     // this session goes first
 	Queued    Code = "queued"     // its turn in the release comes
 	Released  Code = "released"   // its turn in the release has come
+	Capped    Code = "capped"     // as many are busy as the limiter bears; older ones finish first
 	Launching Code = "launching"  // launches are spaced
 	Blocked   Code = "blocked"    // only a person or a success opens
 	LeftAlone Code = "left_alone" // a hold is in force, but does not concern this session (Class says which)

@@ -23,12 +23,16 @@ type chaos struct {
 	*world
 	t     *rapid.T
 	n     int
-	short bool // only holds that end within hours, for runs that wait for the end
+	short bool           // only holds that end within hours, for runs that wait for the end
+	halts map[string]int // suspensions less continues, by session
 }
 
 func newChaos(t *rapid.T, short bool) *chaos {
 	w := newWorld(t)
-	c := &chaos{world: w, t: t, short: short}
+	c := &chaos{world: w, t: t, short: short, halts: map[string]int{}}
+	w.onEvent = c.count
+	w.p.C.Concurrency.Cap = max(0, rapid.IntRange(-4, 2).Draw(t, "cap"))
+	w.p.C.Concurrency.StartCap = max(0, rapid.IntRange(-4, 2).Draw(t, "start cap"))
 	w.rand = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)).Float64
 	for range rapid.IntRange(2, 6).Draw(t, "sessions") {
 		c.newSession()
@@ -38,6 +42,21 @@ func newChaos(t *rapid.T, short bool) *chaos {
 		}
 	}
 	return c
+}
+
+// count: every stop has its continue, in turns.
+func (c *chaos) count(e lockfile.Event) {
+	switch e.Event {
+	case "suspend":
+		c.halts[e.Session]++
+	case "continue":
+		c.halts[e.Session]--
+	case "exit":
+		c.halts[e.Session] = 0
+	}
+	if n := c.halts[e.Session]; n != 0 && n != 1 {
+		c.fail("%s was %sed out of turn", e.Session, e.Event)
+	}
 }
 
 func (c *chaos) sessions(match func(lockfile.Session) bool) []string {
@@ -146,6 +165,7 @@ func (c *chaos) activity() {
 	}
 	all := []policies.Activity{
 		{Busy: true, TurnBegan: true}, {Busy: true}, {AnswerBegun: true}, {TurnEnded: true, Idle: true}, {Idle: true},
+		{Typed: c.now}, {Typed: c.now, Busy: true, TurnBegan: true},
 		{Success: true, TurnEnded: true, Idle: true}, {RetryEnded: true}, {RetryEnded: true, AnswerBegun: true},
 	}
 	c.act(id, rapid.SampledFrom(all).Draw(c.t, "activity"))
@@ -189,7 +209,11 @@ func (c *chaos) outside() {
 		c.apply(id, l, ev)
 		return
 	case 3:
-		c.now = c.now.Add(time.Duration(rapid.Int64Range(int64(-2*time.Hour), int64(2*time.Hour)).Draw(c.t, "clock")))
+		jump := time.Duration(rapid.Int64Range(int64(-2*time.Hour), int64(2*time.Hour)).Draw(c.t, "clock"))
+		if rapid.Bool().Draw(c.t, "dst") { // a clock that keeps local time, or a laptop that slept for a night
+			jump = rapid.SampledFrom([]time.Duration{-time.Hour, time.Hour, 9 * time.Hour}).Draw(c.t, "jump")
+		}
+		c.now = c.now.Add(jump)
 		return
 	case 4:
 		c.act(id, policies.Activity{Exit: true})
@@ -224,8 +248,94 @@ func (c *chaos) check() {
 			}
 			probers[d.Limiter] = id
 		}
+		if s.State == lockfile.Suspended {
+			c.reasonLives(id, s, d)
+		}
+	}
+	for id := range c.l.Limiters {
+		c.withinCap(id)
 	}
 	c.roundTrip()
+}
+
+// reasonLives: what a suspended session is told stands in the ledger.
+func (c *chaos) reasonLives(id string, s lockfile.Session, d policies.Decision) {
+	lim := c.l.Limiters[d.Limiter]
+	k, capped := c.p.Cap(c.l, d.Limiter)
+	ok := true
+	switch d.Reason.Code {
+	case policies.Held, policies.Blocked, policies.Storming:
+		ok = len(lim.Holds) > 0
+	case policies.Probing:
+		ok = len(lim.Holds) > 0 || lim.Probe != nil
+	case policies.Capped:
+		ok = capped && k > 0
+	case policies.Queued:
+	default:
+		ok = false
+	}
+	if !ok || !policies.DrawsOn(s, d.Limiter) {
+		c.fail("%s is suspended without a live reason: %+v", id, d)
+	}
+}
+
+// withinCap: never more than k busy, beyond those that are never chosen.
+func (c *chaos) withinCap(id string) {
+	k, capped := c.p.Cap(c.l, id)
+	if !capped {
+		return
+	}
+	free, chosen := map[string]bool{}, map[string]bool{}
+	for self, s := range c.l.Sessions {
+		d := c.last[self]
+		if !s.Alive || s.UserStopped || s.State != lockfile.Running || !policies.DrawsOn(s, id) || s.Broken || d.Action == policies.Suspend {
+			continue // one that was refused is about to be idle; one that is told to stop waits for a quiet moment
+		}
+		root := c.root(s)
+		switch {
+		case c.neverChosen(id, s):
+			free[root.ID] = true
+		case root.ID == s.ID: // nested ones share
+			chosen[root.ID] = true
+		}
+	}
+	for root := range chosen {
+		if free[root] {
+			delete(chosen, root)
+		}
+	}
+	if len(chosen) > max(0, k-len(free)) && len(chosen) > 0 {
+		who := slices.Sorted(maps.Keys(chosen))
+		c.fail("%s bears %d, and %v are busy beside %d that are never chosen: %+v %+v", id, k, who, len(free), slices.Sorted(maps.Keys(free)), c.last[who[0]])
+	}
+}
+
+func (c *chaos) root(s lockfile.Session) lockfile.Session {
+	for {
+		parent, ok := c.l.Sessions[s.Parent]
+		if !ok || !parent.Alive {
+			return s
+		}
+		s = parent
+	}
+}
+
+func (c *chaos) neverChosen(id string, s lockfile.Session) bool {
+	typed := c.now.Sub(s.Typed)
+	if s.Observe || s.RunAnyway[id].Equal(s.Born) || !s.Typed.IsZero() && typed < 2*time.Minute && typed > -time.Minute {
+		return true
+	}
+	for x, at := range s.RunAnyway {
+		if policies.DrawsOn(s, x) && !at.Before(s.TurnBegan) {
+			return true
+		}
+	}
+	for _, lim := range c.l.Limiters {
+		if lim.Probe != nil && lim.Probe.Session == s.ID {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *chaos) roundTrip() {
@@ -300,6 +410,9 @@ func TestNobodyWaitsForEver(t *testing.T) {
 			if d := c.last[id]; s.Alive && stopped && d.Reason.Code != policies.Blocked {
 				c.fail("%s still waits: %+v", id, d)
 			}
+			if want := s.State == lockfile.Suspended; s.Alive && (c.halts[id] == 1) != want {
+				c.fail("%s is %s after %d stops without a continue", id, s.State, c.halts[id])
+			}
 		}
 	})
 }
@@ -311,6 +424,10 @@ func (c *chaos) behave() {
 		age := c.now.Sub(s.Since)
 		switch {
 		case s.State == lockfile.Idle:
+		case age > 40*time.Second && s.Headless:
+			c.act(id, policies.Activity{Success: true, TurnEnded: true, Exit: true})
+			delete(c.l.Sessions, id)
+			delete(c.wake, id)
 		case age > 40*time.Second:
 			c.act(id, policies.Activity{Success: true, TurnEnded: true, Idle: true})
 		case age > 3*time.Second:

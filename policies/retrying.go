@@ -20,12 +20,16 @@ func (e *edit) retrying(id string, class finding.Class, f finding.Finding) {
 	}
 	e.early(f)
 	e.tried(c)
-	e.s.Retrying, e.s.RetryAt = true, now.Add(min(delay, c.Window.Longest))
+	seen := f.At
+	if seen.After(now) || now.Sub(seen) > time.Minute {
+		seen = now
+	}
+	e.s.Retrying, e.s.RetryAt = true, seen.Add(min(delay, c.Window.Longest))
 	if e.s.State == lockfile.Idle {
 		e.s.State, e.s.Since = lockfile.Running, now
 	}
-	if e.oldNews(c, f) {
-		return
+	if e.oldNews(c, f) || e.s.RetryShown && e.s.RetryAt.Before(now) {
+		return // what it announced is over already: whatever came of it is the news
 	}
 	lim := e.limiter(id)
 	if class == finding.Retrying && !e.enough(&lim, c, f) {

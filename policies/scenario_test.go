@@ -26,8 +26,10 @@ import (
 //	continue-all                      a person continues whoever is stopped
 //	wait 30s                          time passes; who wants to wake wakes
 //	clock -1h                         the wall clock is set
+//	cap 3                             the fixed cap of the configuration
+//	typed NAME                        its user presses a key
 //	NAME is STATE [CODE] [note|ask|give-up] [place=N]
-//	limiter ID is STATE [until=34s] [class=C] [attempts=N]
+//	limiter ID is STATE [until=34s] [class=C] [attempts=N] [cap=N]
 //	let NAME…                         who was launched or continued since the last such line, in order
 //	told N                            how often a person was told since the last such line
 func TestScenarios(t *testing.T) {
@@ -95,7 +97,7 @@ func (s *script) do(f []string) {
 	verbs := map[string]policies.Activity{
 		"began": {Busy: true, TurnBegan: true}, "busy": {Busy: true}, "answer": {AnswerBegun: true},
 		"ended": {TurnEnded: true, Idle: true}, "success": {Success: true, TurnEnded: true, Idle: true},
-		"retry-over": {RetryEnded: true}, "exit": {Exit: true},
+		"retry-over": {RetryEnded: true}, "exit": {Exit: true}, "typed": {Typed: s.now},
 	}
 	a, isActivity := verbs[f[0]]
 	switch {
@@ -121,6 +123,8 @@ func (s *script) do(f []string) {
 	case f[0] == "clock":
 		s.now = s.now.Add(s.duration(f[1]))
 		s.settle()
+	case f[0] == "cap":
+		s.p.C.Concurrency.Cap, _ = strconv.Atoi(f[1])
 	case f[0] == "limiter":
 		s.expectLimiter(f[1], f[3:])
 	case f[0] == "let":
@@ -294,6 +298,9 @@ func (s *script) expectLimiter(id string, words []string) {
 	}
 	if opt["class"] != "" && string(h.Class) != opt["class"] {
 		s.bad("no hold of class %s: %+v", opt["class"], s.l.Limiters[id].Holds)
+	}
+	if k, _ := s.p.Cap(s.l, id); opt["cap"] != "" && strconv.Itoa(k) != opt["cap"] {
+		s.bad("cap %d", k)
 	}
 	if opt["until"] != "" {
 		if got, want := h.Until.Sub(s.now), s.duration(opt["until"]); (got - want).Abs() > 50*time.Millisecond {

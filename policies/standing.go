@@ -45,6 +45,8 @@ func (v view) stand(id string, s lockfile.Session) standing {
 		v.standProbed(&st, lim, s, pending, time.Time{})
 	case len(force) > 0:
 		v.standHeld(&st, lim, s, force)
+	case v.over(id, s) && (stopped(s) || s.State == lockfile.Running):
+		v.standCapped(&st, lim, s)
 	case len(due) > 0:
 		v.standDue(&st, lim, s, due)
 	default:

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"slices"
 	"time"
 
 	"qshim/detect/finding"
@@ -20,6 +21,7 @@ func (p Policy) Step(l lockfile.Ledger, in Input) (lockfile.Ledger, Decision, []
 	}
 	for _, id := range limitersOf(e.l, e.s) {
 		e.tidy(id)
+		e.grow(id)
 	}
 	r := e.view().decide(e.s)
 	d := r.Decision
@@ -56,9 +58,10 @@ func (e *edit) tidy(id string) {
 	}
 	v = e.view()
 	_, due, _ := v.holds(lim, e.s)
-	if lim.Probe == nil && len(due) > 0 && stopped(e.s) && !v.heldOn(id, e.s) && !v.heldElsewhere(id, e.s) && len(v.candidates(id)) == 0 {
+	someDue := len(due) > 0 || v.over(id, e.s) && slices.ContainsFunc(lim.Holds, v.ended)
+	if lim.Probe == nil && someDue && stopped(e.s) && !v.heldOn(id, e.s) && !v.heldElsewhere(id, e.s) && len(v.candidates(id)) == 0 {
 		// Nobody is there to go first: the limiter is open, and the first may go at once.
-		e.open(&lim, func(h lockfile.Hold) bool { return !h.Blocked && (v.steppedBack(h) || !h.Until.After(e.in.Now)) })
+		e.open(&lim, v.ended)
 		if lim.Release != nil {
 			lim.Release.Next = e.in.Now
 		}
@@ -257,6 +260,7 @@ func (e *edit) start(d Decision) {
 	now := e.in.Now
 	e.keepAnyway()
 	e.taken()
+	e.forget()
 	kind := "continue"
 	if e.s.State == lockfile.Waiting {
 		kind = "launch"
@@ -282,6 +286,7 @@ func (e *edit) start(d Decision) {
 	if ev.Reason = string(d.Reason.Code); kind == "resume" {
 		ev.Reason = "begin"
 	}
+	e.filled()
 }
 
 func (e *edit) suspend(d Decision) {

@@ -16,11 +16,12 @@ type view struct {
 	l    lockfile.Ledger
 	now  time.Time
 	self string
+	memo *memo // nil: nothing is kept
 }
 
 func (e *edit) view() view {
 	e.sync()
-	return view{p: e.p, l: e.l, now: e.in.Now, self: e.in.Self}
+	return view{p: e.p, l: e.l, now: e.in.Now, self: e.in.Self, memo: &memo{}}
 }
 
 // alive: the caller's own lease is its own business.
@@ -111,7 +112,7 @@ func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Co
 		return true, Held
 	case s.Storm && !isMoney(h.Class):
 		return true, Storming
-	case s.Retrying:
+	case s.Retrying && s.State == lockfile.Running:
 		return false, Retrying
 	case isMoney(h.Class):
 		return false, LeftAlone
@@ -322,6 +323,11 @@ func (v view) withProber(lim lockfile.Limiter, s lockfile.Session) bool {
 }
 
 func (v view) heldElsewhere(id string, s lockfile.Session) bool {
+	return v.overElsewhere(id, s) || v.heldElsewhereByHold(id, s)
+}
+
+// heldElsewhereByHold leaves the caps out.
+func (v view) heldElsewhereByHold(id string, s lockfile.Session) bool {
 	for x, lim := range v.l.Limiters {
 		if x != id && len(lim.Holds) > 0 && DrawsOn(s, x) && v.heldOn(x, s) {
 			return true
@@ -337,7 +343,7 @@ func (v view) heldElsewhere(id string, s lockfile.Session) bool {
 func (v view) candidates(id string) line {
 	lim := v.l.Limiters[id]
 	return v.lineUp(id, func(s lockfile.Session) (int, bool) {
-		ok := DrawsOn(s, id) && v.steerable(s) && v.electable(lim, s) && !v.heldElsewhere(id, s)
+		ok := DrawsOn(s, id) && v.steerable(s) && v.electable(lim, s) && !v.over(id, s) && !v.heldElsewhere(id, s)
 		return rank(s), ok
 	})
 }
@@ -391,7 +397,7 @@ func (v view) retrier(lim lockfile.Limiter, s lockfile.Session) bool {
 // order of the release, oldest first within the priorities.
 func (v view) queue(id string) line {
 	return v.lineUp(id, func(s lockfile.Session) (int, bool) {
-		return 0, stopped(s) && DrawsOn(s, id) && v.steerable(s) && !v.heldOn(id, s) && !v.heldElsewhere(id, s)
+		return 0, stopped(s) && DrawsOn(s, id) && v.steerable(s) && !v.over(id, s) && !v.heldOn(id, s) && !v.heldElsewhere(id, s)
 	})
 }
 
@@ -423,15 +429,20 @@ func (a inLine) compare(b inLine) int {
 func (v view) lineUp(limiter string, pick func(lockfile.Session) (rank int, ok bool)) line {
 	var out line
 	first := v.l.Limiters[limiter].First
+	if limiter == "" { // of all limiters at once
+		for _, lim := range v.l.Limiters {
+			first = append(first[:len(first):len(first)], lim.First...)
+		}
+	}
 	for id, s := range v.l.Sessions {
 		rank, ok := pick(s)
 		if !ok {
 			continue
 		}
 		root := v.root(s)
-		x := inLine{rank: rank, said: said(first, id, root.ID), root: root.Born, born: s.Born, id: id}
-		if root.Priority == lockfile.Background {
-			x.priority = 1
+		x := inLine{rank: rank, said: said(first, id, root.ID), priority: v.priority(root), root: root.Born, born: s.Born, id: id}
+		if limiter == "" && s.Ahead {
+			x.priority = -1 // a slot is kept, a turn in a queue counts once
 		}
 		out = append(out, x)
 	}

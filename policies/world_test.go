@@ -92,7 +92,7 @@ func (w *world) apply(self string, l lockfile.Ledger, events []lockfile.Event) {
 	w.l = l
 	for _, e := range events {
 		w.say("%-11s %-3s %s %s %s", e.Event, e.Session, e.Limiter, e.Class, e.Reason)
-		if e.Event == "continue" || e.Event == "launch" {
+		if (e.Event == "continue" || e.Event == "launch") && e.Reason != string(policies.Parked) {
 			w.let = append(w.let, e.Session)
 		}
 		if w.onEvent != nil {
@@ -190,8 +190,8 @@ func (w *world) run(d time.Duration) {
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
 	state, _ := json.MarshalIndent(w.l, "", " ")
-	if len(state) > 6000 {
-		state = state[:6000]
+	if len(state) > 20000 {
+		state = state[:20000]
 	}
 	w.t.Fatalf("at %s: %s\n%s\n%s", w.now.Sub(day), fmt.Sprintf(format, args...), strings.Join(w.log[max(0, len(w.log)-60):], "\n"), state)
 }

@@ -52,6 +52,9 @@ type governor struct {
 	quits    int       // steps taken to end the agent that its user quits
 	over     bool      // the agent has ended: nothing is to be decided any more
 	care     time.Time // when to look after suspended siblings; zero: there are none
+	typed    time.Time // when the user last pressed a key that the agent got
+	typedAt  time.Time // the same as far as the ledger knows
+	capped   bool      // a limiter of this session bears only so many at once
 	tidied   time.Time // when dead sessions may be looked after again
 	failed   string    // the failure that was said, so that it is said once
 }
@@ -224,6 +227,9 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 		return
 	}
 	g.tidy(l)
+	if g.capped = g.anyCap(l); g.tellTyped(ctx) {
+		return // it has decided
+	}
 	d := g.policy.Decide(l, g.self, g.now())
 	if d.Claim && (d.Action != policies.Suspend || g.hands.Held()) {
 		var err error
@@ -281,6 +287,38 @@ const careFresh = 30 * time.Second
 // tidyEvery spaces the tries to look after a dead session that cannot be
 // cleared at once.
 const tidyEvery = time.Second
+
+// keyed: the user is here. The ledger hears of it only while a cap could choose
+// this session, and not of every key.
+func (g *governor) keyed(ctx context.Context) {
+	g.typed = g.now()
+	g.tellTyped(ctx)
+}
+
+// typedEvery is how exactly the ledger knows when the user last pressed a key.
+const typedEvery = 30 * time.Second
+
+// tellTyped reports whether it had something to tell, and so has decided.
+func (g *governor) tellTyped(ctx context.Context) bool {
+	if !g.capped || g.typed.Sub(g.typedAt) < typedEvery || g.now().Sub(g.typed) >= g.policy.C.Concurrency.Typed {
+		return false
+	}
+	g.typedAt = g.typed
+	g.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		return g.policy.Activity(l, g.input(), policies.Activity{Typed: g.typedAt})
+	})
+	return true
+}
+
+// anyCap reports whether a limiter of this session bears only so many at once.
+func (g *governor) anyCap(l lockfile.Ledger) bool {
+	for id := range l.Limiters {
+		if _, ok := g.policy.Cap(l, id); ok && policies.DrawsOn(l.Sessions[g.self], id) {
+			return true
+		}
+	}
+	return false
+}
 
 // again makes up for what failed: what the ledger is owed is tried with a
 // decision.

@@ -220,6 +220,9 @@ func (r *runner) output(ctx context.Context, it Item, now time.Time) {
 func (r *runner) input(ctx context.Context, it Item, now time.Time) {
 	keys := r.keys.Decode(it.Data)
 	if !it.Held {
+		if pressed(keys) > 0 {
+			r.gov.keyed(ctx)
+		}
 		for _, k := range keys {
 			if k.Kind != term.Report && k.Kind != term.Cursor {
 				r.locked(func(w *detect.Watcher) (none detect.Report) { w.Key(now, k.Kind == term.Enter); return })

@@ -27,6 +27,7 @@ type limiterStatus struct {
 	Holds   []holdStatus          `json:"holds"`
 	Running int                   `json:"running"`
 	Waiting int                   `json:"waiting"`
+	Cap     int                   `json:"cap"` // how many may be busy at once; 0: as many as want to
 }
 
 type holdStatus struct {
@@ -113,6 +114,7 @@ func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger,
 		ls.Holds = append(ls.Holds, holdStatus{Class: h.Class, Measure: h.Measure, Scope: h.Scope, Until: timePtr(h.Until),
 			UntilSource: h.UntilSource, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By}})
 	}
+	ls.Cap, _ = p.Cap(l, lim.ID)
 	for _, s := range l.Sessions {
 		if !s.Alive || !policies.DrawsOn(s, lim.ID) {
 			continue

@@ -140,6 +140,8 @@ func shortWhy(p shim.Pause) string {
 		return "another session goes first after " + afterWord(r.Class, p.Decision.Hold.Measure)
 	case policies.Queued:
 		return "sessions go on one after another after " + afterWord(r.Class, p.Decision.Hold.Measure)
+	case policies.Capped:
+		return "as many run as the limit bears, older sessions finish first"
 	case policies.Launching:
 		return "launches are spaced after a recent rate limit"
 	case policies.Storming:
@@ -175,6 +177,8 @@ func briefWhy(p shim.Pause) string {
 		return "another session goes first"
 	case policies.Queued:
 		return "one after another"
+	case policies.Capped:
+		return "older sessions finish first"
 	}
 	switch p.Decision.Hold.Class {
 	case finding.Retrying:

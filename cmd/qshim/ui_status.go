@@ -50,7 +50,11 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 	default:
 		state = p.yellow(state)
 	}
-	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.bold(name), state, p.dim(fmt.Sprintf("%s · running %d, waiting %d", printable(l.ID), l.Running, l.Waiting)))
+	counts := fmt.Sprintf("%s · running %d, waiting %d", printable(l.ID), l.Running, l.Waiting)
+	if l.Cap > 0 {
+		counts += fmt.Sprintf(", at most %d at once", l.Cap)
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.bold(name), state, p.dim(counts))
 	for _, h := range l.Holds {
 		end := ""
 		if h.Until != nil {

@@ -37,6 +37,7 @@ func TestPauseRowWords(t *testing.T) {
 		{policies.Probing, finding.Rate, "another session goes first after a rate limit on Claude Max, 3f9a…"},
 		{policies.Probing, finding.Retrying, "another session goes first after a refusal on Claude Max, 3f9a…"},
 		{policies.Queued, finding.Window, "sessions go on one after another after a used-up window on Claude Max, 3f9a…"},
+		{policies.Capped, finding.Rate, "as many run as the limit bears, older sessions finish first on Claude Max, 3f9a…"},
 		{policies.Queued, "", "sessions go on one after another after a limit on Claude Max, 3f9a…"},
 	} {
 		p := pauseOf(c.code, c.class)
@@ -58,7 +59,7 @@ func TestPauseRowWords(t *testing.T) {
 // Every line fits the terminal, and nothing that a provider or a path says can
 // move the cursor.
 func TestRowsFitAndStayPut(t *testing.T) {
-	codes := []policies.Code{policies.Held, policies.Probing, policies.Queued, policies.Launching, policies.Blocked, policies.Storming}
+	codes := []policies.Code{policies.Held, policies.Probing, policies.Queued, policies.Capped, policies.Launching, policies.Blocked, policies.Storming}
 	classes := []finding.Class{finding.Rate, finding.Overload, finding.Window, finding.Daily, finding.Credit, finding.Spend, finding.Retrying, ""}
 	control := regexp.MustCompile(`[\x00-\x1f\x7f-\x9f]`)
 	colour := regexp.MustCompile(`\x1b\[[0-9]*m`)

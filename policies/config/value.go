@@ -241,11 +241,12 @@ func (b *builder) validate(s *scope) {
 	}
 }
 
-// mayBeZero are the times that may be switched off.
+// mayBeZero are the times and numbers that may be switched off.
 var mayBeZero = []string{
 	"margin.", "release.gap", "release.calm", "launch.gap", "launch.nested", "probe.step", "probe.old_news",
 	"probe.settle", "slack", "suspend.quiet", "max_wait", "retrying.first_delay", "retrying.default_delay",
 	"interactive_most", "gap", "gap_after_hit", "gap_after_hits", "wake_every", "wake_settle", "continue_within", "cold_after",
+	"concurrency.cut_window", "concurrency.typed", "concurrency.age", "concurrency.cap", "concurrency.start_cap",
 }
 
 // isResume: the settings of what is done about a failed task.
@@ -270,7 +271,7 @@ func check(key string, f reflect.Value, file bool) error {
 		}
 	case f.Kind() == reflect.Float64 && (f.Float() < 0 || f.Float() > 1):
 		return errors.New("a share lies between 0 and 1")
-	case f.Kind() == reflect.Int && f.Int() < 1:
+	case f.Kind() == reflect.Int && f.Int() < 1 && !slices.Contains(mayBeZero, key):
 		return errors.New("this number is at least 1")
 	}
 	return nil
