@@ -1,0 +1,131 @@
+package realagents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"qshim/cmd/internal/fakeprovider"
+)
+
+// longForm asks for the tests that take minutes.
+const longForm = "QSHIM_REAL_LONG"
+
+// Ten sessions wait for a window. At its reset they come one by one, 8 s and up
+// to a quarter apart, and none is refused again.
+func TestTenAfterAReset(t *testing.T) {
+	if os.Getenv(longForm) == "" && skip == "" {
+		t.Skip("set " + longForm + "=1: it takes three minutes")
+	}
+	for _, a := range []Agent{Codex, Claude} {
+		t.Run(string(a), func(t *testing.T) {
+			b := siblings(t, a)
+			b.ten(45*time.Second, "")
+			b.apart(8*time.Second, 10*time.Second)
+		})
+	}
+}
+
+// The same where the wait outlasted the prompt caches (here: 10 s): one goes,
+// then one more each wake_every, here 20 s.
+func TestWakeFewAfterAReset(t *testing.T) {
+	if os.Getenv(longForm) == "" && skip == "" {
+		t.Skip("set " + longForm + "=1: it takes five minutes")
+	}
+	b := siblings(t, Codex)
+	b.reply(`{"hold_s":400}`) // who was woken stays awake
+	b.ten(45*time.Second, "[window]\ncold_after = \"10s\"\nwake_every = \"20s\"\n")
+	b.apart(20*time.Second, 22*time.Second)
+}
+
+// headless is a call that asks once and ends.
+func headless(a Agent, prompt string) []string {
+	switch a {
+	case Codex:
+		return []string{"exec", "--skip-git-repo-check", prompt}
+	case Claude:
+		return []string{"-p", prompt}
+	}
+	return []string{"-p", prompt}
+}
+
+func (b *bench) reply(json string) { b.control(`{"reply":` + json + `}`) }
+
+// ten lets one session be refused by a window that ends after wait, launches
+// nine more, and waits until the provider has seen all of these.
+func (b *bench) ten(wait time.Duration, config string) {
+	b.Helper()
+	if config != "" {
+		b.must(writeFile(filepath.Join(b.setup.Home, ".config", "qshim", "config.toml"), []byte(config)))
+	}
+	b.control(fmt.Sprintf(`{"scenario":{"kind":"window","for_s":%g,"resets_in_s":%g}}`, wait.Seconds(), wait.Seconds()))
+	b.launch(Launch{Args: headless(b.agent, "pane0 go on")})
+	b.logged("a hold", func(e event) bool { return e.Event == "hold" && e.Class == "window" })
+	for i := range 9 {
+		b.launch(Launch{Args: headless(b.agent, fmt.Sprintf("pane%d go on", i+1))})
+	}
+	b.eventually("nine have come", 6*time.Minute, func() bool { return len(b.arrivals()) >= 9 })
+}
+
+// arrivals are the first served requests of the sessions that waited, in order.
+func (b *bench) arrivals() (at []fakeprovider.Request) {
+	seen := map[string]bool{"pane0": true}
+	for _, r := range b.provider.Counts().Requests {
+		name, _, _ := strings.Cut(r.Text, " ")
+		if r.Side || r.Kind != "" || !strings.HasPrefix(name, "pane") || seen[name] {
+			continue
+		}
+		seen[name] = true
+		at = append(at, r)
+	}
+	return at
+}
+
+// apart checks that those who were let go after the first are least to most
+// apart in qshim's log, and shows when they reached the provider: how long a CLI
+// takes to start lies between the two.
+func (b *bench) apart(least, most time.Duration) {
+	b.Helper()
+	var let []time.Time
+	for _, e := range b.events() {
+		if e.Event == "launch" && e.Class == "window" {
+			let = append(let, e.At)
+		}
+	}
+	slices.SortFunc(let, time.Time.Compare)
+	for i, at := range let {
+		if i == 0 {
+			b.Logf("%s let go", at.Format(time.StampMilli))
+			continue
+		}
+		gap := at.Sub(let[i-1])
+		b.Logf("%s let go, %v after", at.Format(time.StampMilli), gap)
+		if gap < least {
+			b.Errorf("%d let go %v after the one before, want %v at least", i, gap, least)
+		}
+		if i > 1 && gap > most+time.Second {
+			b.Errorf("%d let go %v after the one before, want %v at most", i, gap, most)
+		}
+	}
+	if len(let) < 9 {
+		b.Errorf("%d launches waited for the window, want nine", len(let))
+	}
+	var before time.Time
+	for i, r := range b.arrivals() {
+		b.Logf("arrived %s %q", r.At.Format(time.StampMilli), r.Text)
+		if gap := r.At.Sub(before); i > 0 && gap < least-startSpread {
+			b.Errorf("%q arrived %v after the one before", r.Text, gap)
+		}
+		before = r.At
+	}
+	if n := b.provider.Counts().Sum("", "").Limited; n != 1 {
+		b.Errorf("%d refusals, want the one", n)
+	}
+}
+
+// startSpread is by how much two starts of a CLI may differ on a loaded machine.
+const startSpread = 3 * time.Second
