@@ -146,7 +146,7 @@ func (s *Session) suspend(sig syscall.Signal) {
 	s.jobs.Unlock()
 	var out []byte
 	if s.opt.UserSuspend != nil {
-		out = s.opt.UserSuspend(held)
+		out = hook(s, func() []byte { return s.opt.UserSuspend(held) })
 	}
 	s.drain()
 	s.takeAway()
@@ -184,6 +184,12 @@ func (s *Session) awaitContinue() {
 	}
 }
 
+// userAnswer is what UserContinue answers.
+type userAnswer struct {
+	hold bool
+	out  []byte
+}
+
 // resume undoes suspend: the terminal first, then the decision whether the
 // agent may run, then the agent.
 func (s *Session) resume(held bool) {
@@ -191,7 +197,9 @@ func (s *Session) resume(held bool) {
 	hold := held
 	var out []byte
 	if s.opt.UserContinue != nil {
-		hold, out = s.opt.UserContinue(s.fg, held)
+		fg := s.fg
+		a := hook(s, func() (a userAnswer) { a.hold, a.out = s.opt.UserContinue(fg, held); return a })
+		hold, out = a.hold, a.out
 	}
 	if s.fg {
 		s.say(out)

@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
@@ -51,29 +52,48 @@ func (s *Session) Stopped() bool { return s.stopped.Load() }
 // no error if the agent is held already.
 func (s *Session) Suspend() error {
 	s.jobs.Lock()
-	defer s.jobs.Unlock()
+	err := s.mayStop()
+	s.jobs.Unlock()
+	if err != nil || s.held.Load() {
+		return err
+	}
+	if s.user == nil {
+		err = s.stopTree()
+	} else {
+		err = s.stopGroup()
+	}
+	s.wake.add(unix.SIGCHLD)
+	return err
+}
+
+// mayStop must be called with jobs held, which is never held while the ledger
+// is told: a disk that hangs must not hang the loop, which takes it too.
+func (s *Session) mayStop() error {
 	switch {
 	case s.jobs.userStop:
 		return ErrUserStopped
 	case s.child.State() == proc.Ended:
 		return ErrEnded
-	case s.held.Load():
-		return nil
 	}
-	if s.user != nil {
-		t := s.child.Target()
-		if err := s.announce([]proc.Target{t}); err != nil {
-			return err
-		}
-		s.jobs.targets = []proc.Target{t}
-		s.held.Store(true)
-		fault.At("SIGSTOP")
-		_ = s.child.SignalGroup(unix.SIGSTOP) // ended meanwhile: the tap will say so
-		fault.At("SIGSTOP sent")
-	} else if err := s.stopTree(); err != nil {
+	return nil
+}
+
+// stopGroup stops an agent on a terminal of its own.
+func (s *Session) stopGroup() error {
+	t := s.child.Target()
+	if err := s.announce([]proc.Target{t}); err != nil {
 		return err
 	}
-	s.wake.add(unix.SIGCHLD)
+	s.jobs.Lock()
+	defer s.jobs.Unlock()
+	if err := s.mayStop(); err != nil {
+		return err // on the record, but not done: the next decision clears it
+	}
+	s.jobs.targets = []proc.Target{t}
+	s.held.Store(true)
+	fault.At("SIGSTOP")
+	_ = s.child.SignalGroup(unix.SIGSTOP) // ended meanwhile: the tap will say so
+	fault.At("SIGSTOP sent")
 	return nil
 }
 
@@ -95,18 +115,35 @@ func (s *Session) stopTree() error {
 		if len(fresh) == 0 {
 			return nil
 		}
-		if err := s.announce(append(fresh, s.jobs.targets...)); err != nil {
+		s.jobs.Lock()
+		all := append(slices.Clone(fresh), s.jobs.targets...)
+		s.jobs.Unlock()
+		if err := s.announce(all); err != nil {
 			return err
 		}
-		s.held.Store(true)
+		if err := s.stopThese(fresh); err != nil {
+			return err
+		}
 		for _, t := range fresh {
 			known[t] = true
-			fault.At("SIGSTOP")
-			_ = t.Signal(unix.SIGSTOP) // ended meanwhile
-			fault.At("SIGSTOP sent")
 		}
-		s.jobs.targets = append(s.jobs.targets, fresh...)
 	}
+	return nil
+}
+
+func (s *Session) stopThese(fresh []proc.Target) error {
+	s.jobs.Lock()
+	defer s.jobs.Unlock()
+	if err := s.mayStop(); err != nil {
+		return err
+	}
+	s.held.Store(true)
+	for _, t := range fresh {
+		fault.At("SIGSTOP")
+		_ = t.Signal(unix.SIGSTOP) // ended meanwhile
+		fault.At("SIGSTOP sent")
+	}
+	s.jobs.targets = append(s.jobs.targets, fresh...)
 	return nil
 }
 
@@ -125,12 +162,15 @@ func (s *Session) announce(targets []proc.Target) error {
 // is in the ledger already.
 func (s *Session) stopAgain() {
 	s.jobs.Lock()
-	defer s.jobs.Unlock()
-	if len(s.jobs.targets) == 0 {
-		_ = s.stopTree() // the ledger refuses: it runs, and the next decision tries again
-		return
+	none := len(s.jobs.targets) == 0
+	if !none {
+		s.stopTargets()
 	}
-	s.stopTargets()
+	s.jobs.Unlock()
+	if none {
+		// The ledger refuses: it runs, and the next decision tries again.
+		hook(s, s.stopTree)
+	}
 }
 
 // Continue lets a held agent run. An overlay is taken away first. It is no

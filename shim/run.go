@@ -2,8 +2,10 @@ package shim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -75,11 +77,21 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 	case <-time.After(exitWait):
 	}
 	cancel()
-	all.Wait()
+	within(exitWait, all.Wait) // a goroutine that hangs on a disk must not hang the user's shell
 	if r.face != nil {
 		r.face.end()
 	}
 	return code, nil
+}
+
+// within waits for f, but not for long.
+func within(d time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
 }
 
 // exitWait bounds how long the ledger may hold up an exit: the lock's own wait.
@@ -100,6 +112,9 @@ type runner struct {
 	awake    func()        // lets the store work again after a Ctrl-Z
 	logged   int           // bytes of the debug log since it was last trimmed
 	crashed  atomic.Bool   // a panic of ours: the session is governed no more
+	heart    heart         // of the governing goroutine
+	stalls   atomic.Int32
+	returns  int // how often the user has come back; guarded by stop
 
 	stop struct { // the stop that is being ordered
 		sync.Mutex
@@ -124,6 +139,8 @@ func (w *watch) modes() screen.Modes {
 func newRunner(c Config) *runner {
 	r := &runner{c: c, items: make(chan agentlog.Item, 64), problems: make(chan error, 1), over: make(chan struct{})}
 	r.c.Tap = NewTap()
+	r.heart.stuck = r.stalled
+	r.c.Panicked = r.panicked
 	r.c.BeforeStop, r.c.UserSuspend, r.c.UserContinue, r.c.Farewell = r.beforeStop, r.userSuspend, r.userContinue, r.farewell
 	return r
 }
@@ -156,6 +173,33 @@ func (r *runner) letGo() {
 			s.State, s.Since = lockfile.Running, r.c.Now()
 		}
 	})
+}
+
+// panicked: the session's loop has, and goes on with the agent continued.
+func (r *runner) panicked(p any) {
+	r.crashed.Store(true)
+	r.crash(p)
+	go func() { // the ledger may be locked, and the loop is needed
+		defer func() { _ = recover() }() // as in letGo
+		r.letGo()
+	}()
+}
+
+// errStalled is reported for a goroutine of ours that did not come back.
+var errStalled = errors.New("a goroutine of qshim's did not come back")
+
+// stalled: the governing goroutine did not come back from something, most likely
+// a disk that hangs. The agent does not wait for it. When it does come back it
+// governs again.
+func (r *runner) stalled() {
+	r.stalls.Add(1)
+	r.session.LetGo()
+	r.crash(fmt.Errorf("%w\n\n%s", errStalled, allStacks()))
+}
+
+func allStacks() []byte {
+	b := make([]byte, 128<<10)
+	return b[:runtime.Stack(b, true)]
 }
 
 // guardTail: without the agent's log the session is still governed.

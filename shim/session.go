@@ -67,6 +67,9 @@ type Options struct {
 	// item. out is written before the terminal's settings are restored: what
 	// puts off the modes that the agent left on.
 	Farewell func(code int) (out []byte)
+
+	// Panicked is told of a panic in the loop, which goes on. nil: nobody is.
+	Panicked func(p any)
 }
 
 // StartError is why the agent could not be started; Code is what a shell would
@@ -114,6 +117,10 @@ type Session struct {
 	firstCols, firstRows int
 	firstSettings        *unix.Termios // of the agent's terminal, when it started in the background
 
+	heart        heart // of the loop
+	panics       atomic.Int32
+	dispossessed atomic.Bool // the loop is stuck, and the watchdog has the session
+
 	held    atomic.Bool // qshim ordered the stop
 	stopped atomic.Bool // wait4 says so
 	paused  atomic.Bool // held, stopped, all output shown, and the tap knows
@@ -134,6 +141,7 @@ type Session struct {
 // Start starts the agent and returns at once; Run does the rest.
 func Start(opt Options) (*Session, error) {
 	s := &Session{opt: opt, stdin: -1, master: -1, fg: true, inFD: -1, keys: make([]byte, 4096)}
+	s.heart.stuck = s.stuck
 	var err error
 	if s.wake, err = newWaker(); err != nil {
 		return nil, err
@@ -236,11 +244,10 @@ func (s *Session) Run() int {
 		defer runtime.UnlockOSThread()
 	}
 	defer s.finish()
-	for !s.done() {
-		s.turn()
+	for !s.done() && s.round() {
 	}
 	code := proc.ExitCode(s.status)
-	s.takeAway()
+	s.survive(s.takeAway)
 	s.opt.Tap.event(Item{Kind: Exited, Code: code})
 	if s.opt.Farewell != nil {
 		s.say(s.opt.Farewell(code))
@@ -270,7 +277,6 @@ func (s *Session) finish() {
 
 // turn is one round of the loop.
 func (s *Session) turn() {
-	fault.At("turn")
 	fds := append(s.fds[:0], unix.PollFd{Fd: int32(s.wake.r), Events: unix.POLLIN})
 	for _, st := range s.streams {
 		fds = st.addTo(fds)
@@ -296,6 +302,8 @@ func (s *Session) turn() {
 	if err != nil && err != unix.EINTR {
 		panic(fmt.Sprintf("poll: %v", err)) // a descriptor of ours was closed by somebody: nothing sane is left
 	}
+	s.heart.begin()
+	fault.At("turn")
 	ready := func(i int) bool { return n > 0 && i >= 0 && fds[i].Revents != 0 }
 	if ready(0) {
 		s.wake.clear()

@@ -52,6 +52,9 @@ type sessionHands runner
 func (h *sessionHands) Suspend(record func([]lockfile.Stopped) error) error {
 	h.setRecord(record)
 	defer h.setRecord(nil)
+	if h.crashed.Load() {
+		return ErrUserStopped // nobody would be sure to continue it
+	}
 	return h.session.Suspend()
 }
 
@@ -90,6 +93,11 @@ func (r *runner) loop(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
+		r.heart.rest()
+		if r.stalls.Load() > 0 && r.heart.revive() {
+			r.stalls.Store(0)
+			r.gov.wake = r.c.Now() // what was let go may have to be held again
+		}
 		if d, any := r.untilWake(); any {
 			timer.Reset(d)
 		} else {
@@ -99,22 +107,26 @@ func (r *runner) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.c.Tap.Ready():
+			r.heart.begin()
 			for _, it := range r.c.Tap.Take() {
 				if r.take(ctx, it) {
 					return
 				}
 			}
 		case it := <-r.items:
+			r.heart.begin()
 			r.log(ctx, it)
 		case _, ok := <-hint:
 			if !ok {
 				hint = nil
 				break
 			}
+			r.heart.begin()
 			r.gov.again(ctx)
 		case err := <-r.problems:
 			r.gov.warnOnce(err)
 		case <-timer.C:
+			r.heart.begin()
 			r.tick(ctx)
 		}
 	}
@@ -336,10 +348,22 @@ const trimEach = 1 << 20
 func (r *runner) userSuspend(held bool) (out []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
 	defer cancel()
+	r.stop.Lock()
+	trip := r.returns
+	r.stop.Unlock()
 	if err := r.own(ctx, func(s *lockfile.Session) { s.UserStopped = true }); err != nil {
 		r.problem(err)
 	}
-	r.awake = r.c.Store.Still()
+	awake := r.c.Store.Still()
+	r.stop.Lock()
+	if r.returns == trip {
+		r.awake, awake = awake, nil
+	}
+	r.stop.Unlock()
+	if awake != nil {
+		awake() // the disk was so slow that the user is back already
+		return nil
+	}
 	if !held || r.watch == nil {
 		return nil
 	}
@@ -350,9 +374,13 @@ func (r *runner) userSuspend(held bool) (out []byte) {
 // whether the agent may run is read from the ledger as it is now. What has to
 // be claimed first is left to the governor, with the agent still stopped.
 func (r *runner) userContinue(foreground, held bool) (hold bool, out []byte) {
-	if r.awake != nil {
-		r.awake()
-		r.awake = nil
+	r.stop.Lock()
+	r.returns++
+	awake := r.awake
+	r.awake = nil
+	r.stop.Unlock()
+	if awake != nil {
+		awake()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockfile.LockWait)
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,8 @@ type launch struct {
 	labels map[string]string
 	broken error // why the state directory did not take the launch
 	voice  voice
+
+	crashed atomic.Pointer[string] // the report of a bug of our own
 }
 
 // runAgent runs an agent and ends with its exit code.
@@ -198,11 +201,32 @@ func (l *launch) headless() bool {
 	return l.call.Headless || !term.IsTerminal(0) || !term.IsTerminal(1)
 }
 
+// close does not wait for a disk that hangs: a session file that stays is dead,
+// and the next qshim drops it.
 func (l *launch) close() {
-	if l.lease != nil {
-		_ = l.lease.Close() // a session file that stays is dead: the next qshim drops it
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if l.lease != nil {
+			_ = l.lease.Close() // as above
+		}
+		_ = l.store.Close() // nothing is written any more
+	}()
+	select {
+	case <-done:
+	case <-time.After(lockfile.LockWait):
 	}
-	_ = l.store.Close() // nothing is written any more
+	if report := l.crashed.Load(); report != nil {
+		say(l.a.stderr, "%s", l.voice.crashed(*report))
+	}
+}
+
+// crash keeps a report of our own bug. The state may be what crashed: then
+// there is none.
+func (l *launch) crash(report []byte) {
+	if path, err := l.store.Crash(append([]byte("qshim "+version()+"\n"), report...)); err == nil {
+		l.crashed.Store(&path)
+	}
 }
 
 func (l *launch) label(id string) string {
@@ -294,7 +318,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		Log: l.logSpec(set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
-		Crash: func(report []byte) { _, _ = l.store.Crash(append([]byte("qshim "+version()+"\n"), report...)) }, // the state may be what crashed
+		Crash: l.crash,
 	}
 	if again != nil {
 		c.Attempt, c.Spool, c.Feed = again.attempt, again.spool, again.feed

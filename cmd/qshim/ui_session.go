@@ -119,6 +119,11 @@ func (v voice) steppedAside(err error) string {
 	return fmt.Sprintf("running without coordination: %s (qshim doctor explains)", errorWords(err))
 }
 
+// crashed is the line after a session in which qshim had a bug of its own.
+func (v voice) crashed(report string) string {
+	return fmt.Sprintf("qshim itself crashed, the agent ran on without it; please report %s", printable(report))
+}
+
 // unadjusted is the line of a second start.
 func (v voice) unadjusted(names []string) string {
 	return fmt.Sprintf("the agent refused what qshim added to its arguments (%s); started again without", strings.Join(names, ", "))

@@ -2,8 +2,13 @@
 
 package fault
 
+import "time"
+
 // Err is nil.
 func Err(string) error { return nil }
 
 // At does nothing.
 func At(string) {}
+
+// Fast is d; a build with faults does not let a test wait so long.
+func Fast(d time.Duration) time.Duration { return d }

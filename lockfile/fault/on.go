@@ -19,6 +19,7 @@ import (
 //	QSHIM_FAULT=kill@STEP[#N]       SIGKILL at the N-th time that STEP is reached (from 1)
 //	QSHIM_FAULT=stall@STEP[#N]      never come back from it
 //	QSHIM_FAULT=panic@STEP[#N]      panic in it
+//	QSHIM_FAULT=panicking@STEP[#N]  panic in it from the N-th time on
 //	QSHIM_FAULT=full@STEP[#N]       ENOSPC from the N-th time on, where the step can fail
 //	QSHIM_FAULT=errno:NUMBER@STEP   that error at every time
 //	QSHIM_FAULT=random:SEED:SHARE:N SIGKILL at any step from the N-th on with that probability
@@ -91,7 +92,7 @@ func (p *plan) reach(step string) error {
 		for {
 			time.Sleep(time.Hour)
 		}
-	case "panic":
+	case "panic", "panicking":
 		panic(errors.New("injected at " + step))
 	case "full":
 		return fmt.Errorf("injected at %s: %w", step, syscall.ENOSPC)
@@ -132,8 +133,11 @@ func (p *plan) due(step string) string {
 		return ""
 	}
 	p.seen++
-	if p.seen == p.from || p.seen > p.from && (p.kind == "full" || p.kind == "errno") {
+	if p.seen == p.from || p.seen > p.from && (p.kind == "full" || p.kind == "errno" || p.kind == "panicking") {
 		return p.kind
 	}
 	return ""
 }
+
+// Fast makes a patience shorter, for tests that wait for it.
+func Fast(d time.Duration) time.Duration { return d / 8 }

@@ -127,9 +127,13 @@ func (c *child) ended() bool {
 	}
 }
 
-// code is as a shell says it.
+// code is as a shell says it; -1: it did not end.
 func (c *child) code() int {
-	<-c.done
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+		return -1
+	}
 	if c.ws.Signaled() {
 		return 128 + int(c.ws.Signal())
 	}

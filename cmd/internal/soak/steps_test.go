@@ -150,28 +150,17 @@ func (p *play) run() {
 	eventually(p.t, "the limit is known", func() bool {
 		return h.shim.ended() || len(p.f.ledger().Limiters[soakLimiter].Holds) > 0 || p.count("hold") > 0
 	})
-	waits := []*station{s, rest}
 	if h.shim.ended() && p.count("hold") == 0 {
-		waits = nil // what became of the finding depends on the step
 		rest.tell('f')
 		eventually(p.t, "a sibling meets it", func() bool { return p.count("hold") > 0 })
 	}
 	// A shim killed between deciding a change and putting it in place has woken
-	// nobody: it stands in the ledger, and the next turn of anybody shows it.
-	asked := time.Now()
-	eventually(p.t, "the siblings are suspended", func() bool {
-		if time.Since(asked) > 500*time.Millisecond && !s.shim.ended() {
-			asked = time.Now()
-			s.tell('d')
-			s.tell('b')
-		}
-		for _, w := range waits {
-			if !w.shim.ended() && !stopped(w.pid()) && p.count("suspend") < len(waits) {
-				return false
-			}
-		}
-		return true
-	})
+	// nobody: it stands in the ledger, and the next look of anybody shows it.
+	if !h.shim.ended() {
+		eventually(p.t, "the siblings are suspended", func() bool {
+			return (s.shim.ended() || stopped(s.pid())) && stopped(rest.pid()) || p.count("suspend") > 1
+		})
+	}
 	l := p.add(launcher)
 	p.goOn(append([]*station{h, s, l}, rest))
 	p.took = time.Since(began)
