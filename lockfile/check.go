@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -162,6 +164,10 @@ func (k *checker) file(path, room, name string, st stat) {
 
 // inside opens the store and uses it.
 func (k *checker) inside(o Options) {
+	if st, err := statAt(here, filepath.Join(k.path, lockName)); err == nil && !st.mode.IsRegular() {
+		k.notALock(o, st)
+		return
+	}
 	d, err := Open(k.path, o)
 	if err != nil {
 		k.opening(err)
@@ -180,7 +186,22 @@ func (k *checker) inside(o Options) {
 		k.add(RemoteDisk, k.path, errors.New(name), nil)
 	}
 	k.contents(d, r)
+	k.others(d, r)
 	k.writing(d)
+}
+
+// notALock: something else stands in the lock's place. Nobody of ours can have
+// locked it, so it may be set aside; but only when a person asks, because two
+// launches that did so at once could each get a lock of their own.
+func (k *checker) notALock(o Options, st stat) {
+	path := filepath.Join(k.path, lockName)
+	k.add(BadFile, path, fmt.Errorf("not a file (%v)", st.mode.Type()), func() error {
+		now := time.Now()
+		if o.Now != nil {
+			now = o.Now()
+		}
+		return os.Rename(path, path+badInfix+now.UTC().Format(badTimeStamp))
+	})
 }
 
 func (k *checker) opening(err error) {
@@ -221,6 +242,46 @@ func (k *checker) contents(d *Dir, r *rooms) {
 		if e.bad == nil && !d.alive(r, id) {
 			k.add(DeadSession, k.filePath(sessionRoom, id), nil, nil)
 		}
+	}
+}
+
+// others reads what is neither limiter nor session.
+func (k *checker) others(d *Dir, r *rooms) {
+	_, err := readSalt(r)
+	k.other(d, saltName, err, func(again *Dir) error { _, err := again.Salt(); return err })
+	_, _, err = readIntent(r)
+	k.other(d, intentName, err, func(again *Dir) error {
+		return again.locked(context.Background(), LockWait, func(*holder) error { return nil })
+	})
+	k.other(d, eventsName, headerOf(r), func(again *Dir) error { return again.Append(Event{Event: "repair"}) })
+}
+
+// headerOf fails for an event log that nobody could append to.
+func headerOf(r *rooms) error {
+	fd, st, err := openSmall(r.top, eventsName, 1<<62)
+	if err != nil {
+		return err
+	}
+	defer closeFD(fd)
+	if st.size == 0 {
+		return nil
+	}
+	return checkHeader(fd)
+}
+
+func (k *checker) other(d *Dir, name string, bad error, mend func(*Dir) error) {
+	path := filepath.Join(k.path, name)
+	switch {
+	case errors.Is(bad, ErrSchema):
+		k.add(NewerSchema, path, bad, nil)
+	case errors.Is(bad, errGarbage) && !slices.ContainsFunc(k.found, func(p Problem) bool { return p.Kind == BadFile && p.Path == path }):
+		k.add(BadFile, path, bad, func() error {
+			again, err := Open(k.path, d.o)
+			if err != nil {
+				return err
+			}
+			return errors.Join(mend(again), again.Close())
+		})
 	}
 }
 

@@ -388,7 +388,10 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []ProblemKind{BadFile, AsideFile, DeadSession, Leftover, UnsafeFile, ReadableDir} {
+	if got[BadFile] != 2 { // the limiter and the salt
+		t.Errorf("%s: found %d", BadFile, got[BadFile])
+	}
+	for _, kind := range []ProblemKind{AsideFile, DeadSession, Leftover, UnsafeFile, ReadableDir} {
 		if got[kind] != 1 {
 			t.Errorf("%s: found %d", kind, got[kind])
 		}

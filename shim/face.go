@@ -268,6 +268,9 @@ const mostSaid = 20
 
 // Warn is said at once where it spoils no screen, else when the agent has ended.
 func (f *screenFace) Warn(err error) {
+	if err.Error() == f.c.Told {
+		return // said before the agent began
+	}
 	line := f.c.Voice.Warn(err)
 	if !f.stage.OnTerminal() {
 		f.print(line)

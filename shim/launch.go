@@ -58,14 +58,14 @@ type LaunchWait struct {
 	Recover func() error          // called before it where killed sessions left something; nil: not
 	Strays  func() bool           // reports that a launch that was killed did; nil: not
 
-	Broken error // why the first decision could not be made; the caller says it
+	Told   string // the last failure of the state directory that was said
+	Broken error  // why the first decision could not be made; the caller says it
 
-	begun  bool // the first decision is made
-	failed string
-	shown  bool // a live line is on the terminal
-	said   time.Time
-	asked  string // the question that stands on the terminal
-	noted  bool
+	begun bool // the first decision is made
+	shown bool // a live line is on the terminal
+	said  time.Time
+	asked string // the question that stands on the terminal
+	noted bool
 }
 
 // eachMinute is how often a launch that waits without a terminal says so.
@@ -75,13 +75,17 @@ const eachMinute = time.Minute
 // for: most launches wait for nothing. Not done: the launch has to wait.
 func (w *LaunchWait) First(ctx context.Context) (v Verdict, done bool) {
 	w.begun = true
+	var dirt error
 	if w.Recover != nil && w.Strays != nil && w.Strays() {
-		w.clean()
+		dirt = w.clean()
 	}
 	d, left, err := w.begin(ctx)
 	if err == nil && left {
-		w.clean()
+		dirt = w.clean()
 		d, _, err = w.begin(ctx)
+	}
+	if err == nil && dirt != nil {
+		w.warn(dirt) // else the same is said with what could not be done
 	}
 	switch {
 	case err != nil:
@@ -94,11 +98,10 @@ func (w *LaunchWait) First(ctx context.Context) (v Verdict, done bool) {
 }
 
 // clean tidies up behind killed sessions, once.
-func (w *LaunchWait) clean() {
-	if err := w.Recover(); err != nil {
-		w.warn(err)
-	}
+func (w *LaunchWait) clean() error {
+	err := w.Recover()
 	w.Recover = nil
+	return err
 }
 
 // begin is the first change of the ledger. left: nothing was changed, because
@@ -322,8 +325,8 @@ func (w *LaunchWait) cols() int {
 }
 
 func (w *LaunchWait) warn(err error) {
-	if s := err.Error(); s != w.failed {
-		w.failed = s
+	if s := err.Error(); s != w.Told {
+		w.Told = s
 		w.print(w.Voice.Warn(err))
 	}
 }

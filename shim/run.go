@@ -46,6 +46,7 @@ type Config struct {
 	NotifyCommand []string // run with the message as its last argument
 	Attempt       *Attempt // a headless run that may be done again; nil: it may not
 	Crash         func(report []byte)
+	Told          string // the failure of the state directory that the user knows of already
 }
 
 // Run starts the agent, governs it to its end, and returns its exit code.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,7 @@ type launch struct {
 	broken error // why the state directory did not take the launch
 	voice  voice
 
+	told    string                 // what was said of the state directory, so that it is said once
 	crashed atomic.Pointer[string] // the report of a bug of our own
 }
 
@@ -156,6 +158,12 @@ func (l *launch) begin() error {
 	return err
 }
 
+// warn says what does not work on the state directory.
+func (l *launch) warn(err error) {
+	l.told = err.Error()
+	_, _ = fmt.Fprintln(l.a.stderr, l.voice.Warn(err)) // nowhere left to say that stderr is broken
+}
+
 // name puts the labels of this session's limiters beside their IDs.
 func (l *launch) name(led lockfile.Ledger) {
 	for _, m := range l.id.Limiters {
@@ -245,7 +253,7 @@ func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 	w := l.launchWait()
 	w.Prepare, w.Recover, w.Strays = l.name, l.recover, l.store.Strays
 	v, sig := w.OnTerminal(ctx)
-	l.broken = w.Broken
+	l.broken, l.told = w.Broken, w.Told
 	switch v {
 	case shim.Launch:
 		return 0, true
@@ -261,6 +269,7 @@ func (l *launch) launchWait() *shim.LaunchWait {
 	return &shim.LaunchWait{
 		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
 		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
+		Told: l.told,
 	}
 }
 
@@ -304,7 +313,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		if log, err = l.store.NewLog(l.lease.ID(), l.t.Profile.Name); err == nil {
 			path = log.Path()
 		} else {
-			say(l.a.stderr, "%s", l.voice.Warn(err))
+			l.warn(err)
 			applied.Env = nil
 		}
 	}
@@ -318,7 +327,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		Log: l.logSpec(set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
-		Crash: l.crash,
+		Crash: l.crash, Told: l.told,
 	}
 	if again != nil {
 		c.Attempt, c.Spool, c.Feed = again.attempt, again.spool, again.feed

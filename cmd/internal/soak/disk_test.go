@@ -1,0 +1,215 @@
+//go:build linux
+
+package soak
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// stateFiles are those that a launch reads, with what each is for.
+var stateFiles = []string{"limiters/anthropic%2Fsoak.json", "sessions/aaaaaaaa.json", "lock", "intent", "salt", "events.jsonl"}
+
+// damage is one way in which a file can be wrong.
+type damage struct {
+	name string
+	do   func(t *testing.T, path string)
+	root bool // needs to be root
+}
+
+var damages = []damage{
+	{"truncated", func(t *testing.T, p string) { write(t, p, `{"schema":1,"id":"an`, 0o600) }, false},
+	{"empty", func(t *testing.T, p string) { write(t, p, "", 0o600) }, false},
+	{"garbage", func(t *testing.T, p string) { write(t, p, "\x00\x1b]0;pwned\x07\xff\xfe garbage\n", 0o600) }, false},
+	{"older schema", func(t *testing.T, p string) { write(t, p, "{\"schema\":0,\"id\":\"x\"}\n", 0o600) }, false},
+	{"newer schema", func(t *testing.T, p string) {
+		write(t, p, "{\"schema\":2,\"id\":\"x\",\"writes\":\"00000000000000000009\",\"salt\":\"\",\"log\":\"\"}\n", 0o600)
+	}, false},
+	{"another's", func(t *testing.T, p string) {
+		if err := os.Chown(p, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}, true},
+	{"writable by all", func(t *testing.T, p string) {
+		if err := os.Chmod(p, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}, false},
+	{"mode 000", func(t *testing.T, p string) {
+		if err := os.Chmod(p, 0); err != nil {
+			t.Fatal(err)
+		}
+	}, false},
+	{"a link", func(t *testing.T, p string) {
+		target := filepath.Join(t.TempDir(), "target")
+		write(t, target, "not ours", 0o600)
+		must(t, os.Remove(p), os.Symlink(target, p))
+		t.Cleanup(func() {
+			if b, err := os.ReadFile(target); err != nil || string(b) != "not ours" {
+				t.Errorf("what the link leads to was changed: %q %v", b, err)
+			}
+		})
+	}, false},
+	{"a FIFO", func(t *testing.T, p string) { must(t, os.Remove(p), unix.Mkfifo(p, 0o600)) }, false},
+	{"a directory", func(t *testing.T, p string) { must(t, os.Remove(p), os.Mkdir(p, 0o700)) }, false},
+	{"1 GB", func(t *testing.T, p string) { must(t, os.Truncate(p, 1<<30)) }, false},
+}
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// seeded is a fleet whose state directory has every file.
+func seeded(t *testing.T, qshim string) *fleet {
+	t.Helper()
+	f := newFleet(t, qshim, slowPolicy)
+	s := f.start(stationOpt{}).ready()
+	f.open()
+	eventually(t, "the session", func() bool { return s.session(f.ledger()).State == "running" })
+	s.tell('q')
+	if c := s.shim.code(); c != 0 {
+		t.Fatalf("code %d: %s", c, tail(s.output()))
+	}
+	s.close()
+	for _, name := range stateFiles {
+		path := filepath.Join(f.state, name)
+		if _, err := os.Lstat(path); os.IsNotExist(err) && strings.HasPrefix(name, "sessions/") {
+			write(t, path, `{"schema":1,"id":"aaaaaaaa","pid":1,"agent":"claude","limiters":["anthropic/soak"],"priority":"interactive","state":"idle","since":"2026-01-01T00:00:00Z","born":"2026-01-01T00:00:00Z"}`, 0o600)
+		} else if os.IsNotExist(err) {
+			write(t, path, "-", 0o600)
+		}
+	}
+	return f
+}
+
+// said are qshim's own lines on a terminal.
+func said(out string) (lines []string) {
+	for _, l := range strings.FieldsFunc(out, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if _, words, ok := strings.Cut(l, "qshim: "); ok {
+			lines = append(lines, "qshim: "+words)
+		}
+	}
+	return lines
+}
+
+// session runs one session on a terminal to its end and returns what qshim said.
+func (f *fleet) session(o stationOpt) []string {
+	f.t.Helper()
+	s := f.start(o).ready()
+	s.tell('q')
+	if c := s.shim.code(); c != 0 || s.pid() == 0 {
+		f.t.Errorf("the agent did not run: code %d, %s", c, tail(s.output()))
+	}
+	s.close()
+	out := s.output()
+	if strings.Contains(out, "\x1b]0;pwned") {
+		f.t.Error("a file's control bytes reached the terminal")
+	}
+	return said(out)
+}
+
+// TestDamagedFiles: every file of the state directory, damaged in every way.
+// Whatever it is, the agent runs, its user is told at most once, nothing is
+// deleted, and after `qshim doctor --repair` all is as before.
+func TestDamagedFiles(t *testing.T) {
+	for _, name := range stateFiles {
+		for _, d := range damages {
+			t.Run(strings.ReplaceAll(name, "/", "_")+" "+d.name, func(t *testing.T) {
+				t.Parallel()
+				if d.root && os.Getuid() != 0 {
+					t.Skip("only root can give a file away")
+				}
+				f := seeded(t, plainQshim)
+				path := filepath.Join(f.state, name)
+				d.do(t, path)
+				first := f.session(stationOpt{})
+				kept := ""
+				if names, _ := filepath.Glob(path + ".bad-*"); len(names) > 0 {
+					kept = filepath.Base(names[0])
+				}
+				second := f.session(stationOpt{})
+				doctor := f.command("doctor", "--repair")
+				third := f.session(stationOpt{})
+				t.Logf("| %s | %s | %s | %v | %s |", name, d.name, short(first), kept != "", short(bads(doctor.out)))
+				if len(first) > 1 || len(second) > 1 {
+					t.Errorf("said more than once: %q, then %q", first, second)
+				}
+				if d.name != "newer schema" && len(third) > 0 {
+					t.Errorf("after doctor --repair: %q", third)
+				}
+			})
+		}
+	}
+}
+
+func short(lines []string) string {
+	if len(lines) == 0 {
+		return "nothing"
+	}
+	s := strings.Join(lines, " / ")
+	return s[:min(len(s), 260)]
+}
+
+// bads are a doctor's findings about the state directory.
+func bads(out string) (lines []string) {
+	for _, l := range strings.Split(out, "\n") {
+		if strings.HasPrefix(l, "bad ") || strings.HasPrefix(l, "note") && strings.Contains(l, "/state") || strings.Contains(l, "repaired") {
+			lines = append(lines, strings.Join(strings.Fields(l), " "))
+		}
+	}
+	return lines
+}
+
+// TestBrokenDisks: errors of the disk itself, in the built binary at every step
+// of a change, while a session comes, hits a limit and goes.
+func TestBrokenDisks(t *testing.T) {
+	for _, c := range []struct{ name, fault string }{
+		{"full at every write", "full@write*"},
+		{"full at every rename", "full@place*"},
+		{"full when deciding", "full@decide intent"},
+		{"full when clearing", "full@clear intent"},
+		{"full for the event log", "full@append events"},
+		{"full for a lease", "full@create lease"},
+		{"full later on", "full@write*#6"},
+		{"full everywhere", "full@*"},
+		{"over quota", fmt.Sprintf("errno:%d@write*", unix.EDQUOT)},
+		{"read-only", fmt.Sprintf("errno:%d@write*", unix.EROFS)},
+		{"I/O errors", fmt.Sprintf("errno:%d@write*", unix.EIO)},
+		{"no flock", fmt.Sprintf("errno:%d@flock", unix.EOPNOTSUPP)},
+		{"no lock daemon", fmt.Sprintf("errno:%d@flock", unix.ENOLCK)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := seeded(t, faultyQshim)
+			s := f.start(stationOpt{env: []string{"QSHIM_FAULT=" + c.fault}}).ready()
+			s.tell('f')
+			eventually(t, "the row", func() bool { return strings.Contains(s.output(), "Request rejected") })
+			s.tell('d')
+			s.tell('q')
+			if code := s.shim.code(); code != 0 || s.pid() == 0 {
+				t.Errorf("the agent did not run: code %d, %s", code, tail(s.output()))
+			}
+			s.close()
+			lines := said(s.output())
+			doctor := run(t, append(f.env(f.state), "QSHIM_FAULT="+c.fault), nil, faultyQshim, "doctor")
+			t.Logf("| %s | %s | %s |", c.name, short(lines), short(bads(doctor.out)))
+			if len(lines) == 0 && !strings.Contains(c.name, "clearing") || len(lines) > 2 {
+				t.Errorf("said: %q", lines)
+			}
+			if after := f.session(stationOpt{}); len(after) > 0 {
+				t.Errorf("when the disk works again: %q", after)
+			}
+			f.clean()
+		})
+	}
+}
