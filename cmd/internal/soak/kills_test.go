@@ -115,10 +115,10 @@ func (k *killer) one(r *rand.Rand, o stationOpt, own bool) {
 		pause(time.Duration(r.IntN(40)) * time.Millisecond)
 	}
 	victim := s.shim.pid
-	if o.shell { // the shell is not what we want to kill
-		victim = shimBelow(s.shim.pid)
+	if below := shimBelow(s.shim.pid); o.shell && below > 0 { // the shell is not what we want to kill
+		victim = below
 	}
-	killed := !s.shim.ended() && (victim == s.shim.pid && s.shim.kill(unix.SIGKILL) || o.shell && victim > 0 && unix.Kill(victim, unix.SIGKILL) == nil)
+	killed := !s.shim.ended() && (victim == s.shim.pid && s.shim.kill(unix.SIGKILL) || victim != s.shim.pid && unix.Kill(victim, unix.SIGKILL) == nil)
 	<-s.shim.done
 	switch {
 	case s.shim.code() == 128+9 && own && !killed:

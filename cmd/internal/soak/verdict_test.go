@@ -186,7 +186,7 @@ func (i *inspector) look(now time.Time) {
 		}
 	}
 	for id, s := range l.Sessions {
-		if !s.Alive {
+		if !s.Alive && len(s.Stopped) > 0 { // one that left nothing stopped may wait for the next launch
 			deads[id] = i.since(i.deads, id, "dead session", now)
 		}
 	}

@@ -1,0 +1,275 @@
+//go:build linux
+
+package soak
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"qshim/lockfile"
+)
+
+// usage is what one shim takes, from /proc.
+type usage struct {
+	fds     int
+	private int64 // bytes, of the shim and its two helpers together
+	cpu     time.Duration
+	threads int
+}
+
+func usageOf(pid int) (u usage) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	if names, err := os.ReadDir(dir + "/fd"); err == nil {
+		u.fds = len(names)
+	}
+	if names, err := os.ReadDir(dir + "/task"); err == nil {
+		u.threads = len(names)
+	}
+	if b, err := os.ReadFile(dir + "/smaps_rollup"); err == nil {
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) > 1 && (f[0] == "Private_Dirty:" || f[0] == "Private_Clean:") {
+				n, _ := strconv.ParseInt(f[1], 10, 64)
+				u.private += n << 10
+			}
+		}
+	}
+	if b, err := os.ReadFile(dir + "/stat"); err == nil {
+		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+		user, _ := strconv.Atoi(f[11])
+		sys, _ := strconv.Atoi(f[12])
+		u.cpu = time.Duration(user+sys) * 10 * time.Millisecond
+	}
+	return u
+}
+
+func most(all []usage) (u usage) {
+	for _, x := range all {
+		u.fds, u.private, u.cpu, u.threads = max(u.fds, x.fds), max(u.private, x.private), max(u.cpu, x.cpu), max(u.threads, x.threads)
+	}
+	return u
+}
+
+// watches counts our inotify instances: those of a user are limited to 128.
+func watches(all []*station) (n int) {
+	for _, s := range all {
+		links, _ := filepath.Glob("/proc/" + strconv.Itoa(s.shim.pid) + "/fd/*")
+		for _, l := range links {
+			if to, err := os.Readlink(l); err == nil && strings.Contains(to, "inotify") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestManyShims: very many sessions on one account. One meets a limit: all that
+// are at work stop, and go on one after another when it is over.
+func TestManyShims(t *testing.T) {
+	n := number(t, "QSHIM_SOAK_SHIMS", 20)
+	policy := strings.NewReplacer(`"300ms"`, `"6s"`, `"600ms"`, `"12s"`, `gap = "50ms"`, `gap = "20ms"`).Replace(fastPolicy)
+	f := newFleet(t, plainQshim, policy)
+	all := make([]*station, 0, n)
+	began := time.Now()
+	for i := range n {
+		all = append(all, f.start(stationOpt{}))
+		if i%20 == 19 {
+			all[i].ready()
+		}
+	}
+	f.open()
+	eventually(t, "all are at work", func() bool {
+		running := 0
+		for _, s := range f.ledger().Sessions {
+			if s.State == lockfile.Running {
+				running++
+			}
+		}
+		return running == n
+	})
+	t.Logf("%d sessions at work after %v", n, time.Since(began).Round(time.Millisecond))
+	watched := watches(all)
+	for round := range 3 {
+		before := usages(all)
+		f.round(all, all[(round*7)%n], round)
+		after := usages(all)
+		a, b := most(before), most(after)
+		t.Logf("a shim takes at most: %d -> %d descriptors, %d -> %d threads, %.1f -> %.1f MiB private; CPU of the round %v", a.fds, b.fds, a.threads, b.threads,
+			float64(a.private)/(1<<20), float64(b.private)/(1<<20), (b.cpu - a.cpu).Round(time.Millisecond))
+		if b.fds > a.fds+4 {
+			t.Errorf("descriptors grow: %d, then %d", a.fds, b.fds)
+		}
+	}
+	t.Logf("%d of them have an inotify instance", watched)
+	for _, s := range all {
+		s.tell('q')
+	}
+	for _, s := range all {
+		if c := s.shim.code(); c != 0 {
+			t.Errorf("station %s: code %d", s.name, c)
+		}
+		s.close()
+	}
+	f.clean()
+}
+
+func usages(all []*station) []usage {
+	out := make([]usage, len(all))
+	for i, s := range all {
+		out[i] = usageOf(s.shim.pid)
+	}
+	return out
+}
+
+// round is one limit, from the row on one screen to the last one that goes on.
+func (f *fleet) round(all []*station, hit *station, round int) {
+	f.t.Helper()
+	pids := make([]int, 0, len(all))
+	for _, s := range all {
+		if s != hit {
+			pids = append(pids, s.pid())
+		}
+	}
+	began := time.Now()
+	hit.tell('f')
+	at := map[int]time.Duration{}
+	eventually(f.t, "all the others are stopped", func() bool {
+		for _, pid := range pids {
+			if at[pid] == 0 && stopped(pid) {
+				at[pid] = time.Since(began)
+			}
+		}
+		return len(at) == len(pids)
+	})
+	times := make([]time.Duration, 0, len(at))
+	for _, d := range at {
+		times = append(times, d)
+	}
+	slices.Sort(times)
+	f.t.Logf("round %d: row -> stopped: p50 %v, p99 %v, last %v", round+1, times[len(times)/2].Round(time.Millisecond),
+		times[len(times)*99/100].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
+	// Whoever goes on does well, and is at work again.
+	var all2 sync.WaitGroup
+	done := make(chan struct{})
+	for _, s := range all {
+		all2.Go(func() {
+			for turn := 0; ; turn++ {
+				select {
+				case <-done:
+					return
+				case <-time.After(300 * time.Millisecond):
+				}
+				if pid := s.pid(); pid > 0 && !stopped(pid) && s != hit {
+					s.tell("db"[turn%2])
+				}
+			}
+		})
+	}
+	eventually(f.t, "all go on", func() bool {
+		for _, pid := range pids {
+			if stopped(pid) {
+				return false
+			}
+		}
+		m := f.ledger().Limiters[soakLimiter]
+		return m.Probe == nil && len(m.Holds) == 0
+	})
+	close(done)
+	all2.Wait()
+	for _, s := range all {
+		s.tell('b')
+	}
+	f.t.Logf("round %d: all go on after %v", round+1, time.Since(began).Round(10*time.Millisecond))
+	eventually(f.t, "all are at work again", func() bool {
+		l := f.ledger()
+		for _, s := range all {
+			if x := s.session(l); x.State != lockfile.Running || len(x.Stopped) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestManySessions: sessions that come and go as fast as they can leave nothing.
+func TestManySessions(t *testing.T) {
+	n := number(t, "QSHIM_SOAK_SESSIONS", 40)
+	f := newFleet(t, plainQshim, fastPolicy)
+	write(t, filepath.Join(f.home, "bin", "short"), "#!/bin/sh\nexit 0\n", 0o755)
+	f.start(stationOpt{words: []string{"short"}}).end()
+	f.open()
+	began := time.Now()
+	jobs := make(chan int)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range jobs {
+				s := f.start(stationOpt{words: []string{"short", "x"}})
+				if c := s.shim.code(); c != 0 {
+					t.Errorf("code %d: %s", c, tail(s.output()))
+				}
+				s.close()
+			}
+		})
+	}
+	for i := range n {
+		jobs <- i
+	}
+	close(jobs)
+	all.Wait()
+	took := time.Since(began)
+	f.clean()
+	names, _ := filepath.Glob(filepath.Join(f.state, "*", "*"))
+	t.Logf("%d sessions in %v (%.0f a minute); files in the rooms: %d", n, took.Round(time.Millisecond), float64(n)/took.Minutes(), len(names))
+}
+
+// TestConcurrentLog: processes that write to the event log at once, with lines
+// longer than a pipe's atomic write.
+func TestConcurrentLog(t *testing.T) {
+	f := newFleet(t, plainQshim, fastPolicy)
+	f.start(stationOpt{}).ready().end()
+	f.open()
+	const writers, lines = 8, 40
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			d, err := lockfile.Open(f.state, lockfile.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer d.Close()
+			for i := range lines {
+				if err := d.Append(lockfile.Event{Event: "storm", Session: fmt.Sprint(w), Reason: strings.Repeat(string(rune('a'+w)), 6000), RetryAfter: float64(i)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if k := f.events(); k["storm"] != writers*lines {
+		t.Errorf("%d of %d lines", k["storm"], writers*lines)
+	}
+	file, err := os.Open(filepath.Join(f.state, "events.jsonl"))
+	must(t, err)
+	defer file.Close()
+	for sc := bufio.NewScanner(file); sc.Scan(); {
+		if i := strings.Index(sc.Text(), `"reason":"`); i > 0 {
+			word := sc.Text()[i+10:]
+			if strings.HasPrefix(word, "free") {
+				continue
+			}
+			if strings.Trim(word[:strings.IndexByte(word, '"')], word[:1]) != "" {
+				t.Fatalf("two lines in one: %.80s", word)
+			}
+		}
+	}
+}
