@@ -199,6 +199,8 @@ func (c *checker) rules(p *agents.Profile) {
 		return
 	}
 	for _, x := range rules.CheckExamples() {
-		c.wrong(x)
+		if p.Raw != nil || x.File == p.User.Path { // else of the generic rules below it
+			c.wrong(x)
+		}
 	}
 }

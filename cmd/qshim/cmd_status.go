@@ -38,6 +38,7 @@ type holdStatus struct {
 	UntilSource finding.ResetSource `json:"until_source"`
 	Since       time.Time           `json:"since"`
 	Evidence    evidence            `json:"evidence"`
+	Advice      string              `json:"advice"`
 }
 
 type evidence struct {
@@ -72,7 +73,7 @@ func statusCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st := statusOf(a.policy, l, a.now())
+			st := statusOf(a.policy, l, a.now(), a.lookOf)
 			if asJSON {
 				return writeJSON(a.stdout, st)
 			}
@@ -86,10 +87,10 @@ func statusCmd(a *app) *cobra.Command {
 
 // statusOf turns a snapshot into what people and programs are shown: live
 // sessions oldest first, limiters by ID.
-func statusOf(p policies.Policy, l lockfile.Ledger, now time.Time) statusJSON {
+func statusOf(p policies.Policy, l lockfile.Ledger, now time.Time, look func(agent string) string) statusJSON {
 	st := statusJSON{Schema: 1, Now: now.UTC(), Limiters: []limiterStatus{}, Sessions: []sessionStatus{}}
 	for _, lim := range l.Limiters {
-		st.Limiters = append(st.Limiters, limiterStatusOf(p, lim, l, now))
+		st.Limiters = append(st.Limiters, limiterStatusOf(p, lim, l, now, look))
 	}
 	sort.Slice(st.Limiters, func(i, j int) bool { return st.Limiters[i].ID < st.Limiters[j].ID })
 	for _, s := range l.Sessions {
@@ -108,11 +109,13 @@ func statusOf(p policies.Policy, l lockfile.Ledger, now time.Time) statusJSON {
 	return st
 }
 
-func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger, now time.Time) limiterStatus {
+func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger, now time.Time, look func(agent string) string) limiterStatus {
 	ls := limiterStatus{ID: lim.ID, Label: lim.Label, State: p.State(l, lim.ID, now), Holds: []holdStatus{}}
+	agent, batch := drawnOnBy(l, lim.ID)
 	for _, h := range lim.Holds {
 		ls.Holds = append(ls.Holds, holdStatus{Class: h.Class, Measure: h.Measure, Scope: h.Scope, Until: timePtr(h.Until),
-			UntilSource: h.UntilSource, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By}})
+			UntilSource: h.UntilSource, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By},
+			Advice: fullAdvice(h.Class, h.Measure, h.Scope, lim.ID, look(agent), batch)})
 	}
 	ls.Cap, _ = p.Cap(l, lim.ID)
 	for _, s := range l.Sessions {
@@ -127,6 +130,34 @@ func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger,
 		}
 	}
 	return ls
+}
+
+// drawnOnBy is the agent of the oldest session on a limiter, and whether any of
+// them is headless.
+func drawnOnBy(l lockfile.Ledger, id string) (agent string, batch bool) {
+	var born time.Time
+	for _, s := range l.Sessions {
+		if !s.Alive || !policies.DrawsOn(s, id) {
+			continue
+		}
+		batch = batch || s.Headless
+		if agent == "" || s.Born.Before(born) {
+			agent, born = s.Agent, s.Born
+		}
+	}
+	return agent, batch
+}
+
+// lookOf is an agent's own command that shows what is used.
+func (a *app) lookOf(agent string) string {
+	if agent == "" {
+		return ""
+	}
+	p, err := a.profiles().Load(agent)
+	if err != nil {
+		return "" // a session of a profile that is gone: its advice does without
+	}
+	return p.Look
 }
 
 func timePtr(t time.Time) *time.Time {

@@ -95,18 +95,20 @@ func (a *app) profileFiles() (files []agents.File, errs []error) {
 
 // rulesOf is how an agent speaks. A built-in profile is known to be right, so it
 // is read when there is something to judge; a user's is read now, so that a
-// mistake is an error before the launch. One that says nothing of it is judged
-// as any unknown program.
+// mistake is an error before the launch. What an agent of the user's own does not
+// say is judged as any unknown program's.
 func rulesOf(p *agents.Profile) (*detect.Profile, error) {
 	raw := p.Raw
 	if p.User == nil {
 		return detect.LazyProfile(p.Name, raw), nil
 	}
+	base := p.Name
+	if raw == nil && !(p.Replace && agents.Detects(p.User.Data)) {
+		base = "generic"
+		raw, _ = agents.Builtin(base) // always there
+	}
 	if !agents.Detects(p.User.Data) {
-		if raw == nil {
-			raw, _ = agents.Builtin("generic") // always there
-		}
 		return detect.LazyProfile(p.Name, raw), nil
 	}
-	return detect.ParseOver(detect.Source{Name: p.Name + ".toml", Data: raw}, detect.Source{Name: p.User.Path, Data: p.User.Data})
+	return detect.ParseOver(detect.Source{Name: base + ".toml", Data: raw}, detect.Source{Name: p.User.Path, Data: p.User.Data})
 }

@@ -57,7 +57,7 @@ func (a *app) runAgent(ctx context.Context, words []string) error {
 			return err
 		}
 	}
-	l := &launch{a: a, voice: voice{paletteFor(a.stderr, a.getenv)}}
+	l := &launch{a: a, voice: voice{p: paletteFor(a.stderr, a.getenv)}}
 	if err := l.resolve(words, off); err != nil {
 		return err
 	}
@@ -99,6 +99,7 @@ func (l *launch) resolve(words []string, off bool) error {
 	if l.rules, err = rulesOf(t.Profile); err != nil {
 		return usagef("%v", err)
 	}
+	l.voice.look = t.Profile.Look
 	l.t, l.env = t, agentEnv(l.a.environ(), t.Inv)
 	l.call = t.Profile.ClassifyOn(t.Args(), agents.Setting{StdinTTY: term.IsTerminal(0), StdoutTTY: term.IsTerminal(1), Env: l.env})
 	return nil

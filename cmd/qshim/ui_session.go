@@ -13,7 +13,10 @@ import (
 )
 
 // voice says everything a session shows, in its own colours.
-type voice struct{ p palette }
+type voice struct {
+	p    palette
+	look string // the agent's own command that shows what is used
+}
 
 var _ shim.Voice = voice{}
 
@@ -23,19 +26,38 @@ var _ shim.Voice = voice{}
 func (v voice) PauseRow(p shim.Pause, cols int) string {
 	keys := pauseKeyWords(p)
 	why, end := reasonWords(p), endWords(p)
-	for _, row := range []string{
-		" qshim: suspended · " + why + " · " + end + " · " + keys + " ",
-		" qshim: suspended · " + shortWhy(p) + " · " + end + " · " + keys + " ",
-		" suspended · " + briefWhy(p) + " · " + end + " · " + keys + " ",
-		" suspended · " + end + " · " + keys + " ",
-		" suspended · " + end + " · r · q ",
-		" " + end + " · r · q ",
-	} {
+	rows := []string{" qshim: suspended · " + why + " · " + end + " · " + v.help(p) + " · " + keys + " "}
+	if v.help(p) == "" {
+		rows = nil
+	}
+	for _, row := range append(rows,
+		" qshim: suspended · "+why+" · "+end+" · "+keys+" ",
+		" qshim: suspended · "+shortWhy(p)+" · "+end+" · "+keys+" ",
+		" suspended · "+briefWhy(p)+" · "+end+" · "+keys+" ",
+		" suspended · "+end+" · "+keys+" ",
+		" suspended · "+end+" · r · q ",
+		" "+end+" · r · q ",
+	) {
 		if displaywidth.String(row) <= cols {
 			return row
 		}
 	}
 	return displaywidth.TruncateString(" "+end, cols, "…")
+}
+
+// help is what helps, or where to look. While somebody else goes first there is
+// nothing to be done about it.
+func (v voice) help(p shim.Pause) string {
+	if c := p.Decision.Reason.Code; c != policies.Held && c != policies.Blocked {
+		return ""
+	}
+	h := p.Decision.Hold
+	if h.Class == finding.Window || h.Class == finding.Daily {
+		if v.look != "" {
+			return "see " + v.look
+		}
+	}
+	return advice(h.Class, h.Measure, h.Scope)
 }
 
 func pauseKeyWords(p shim.Pause) string {
@@ -52,6 +74,15 @@ func pauseKeyWords(p shim.Pause) string {
 	return keys
 }
 
+// mend is what a person can do about a limit that waiting does not end.
+func (v voice) mend(p shim.Pause) string {
+	h := p.Decision.Hold
+	if what := explainSaidOf(advice(h.Class, h.Measure, h.Scope), whereToLook(v.look, p.Decision.Limiter, h.Class)); len(what) > 0 {
+		return " (" + strings.Join(what, ": ") + ")"
+	}
+	return ""
+}
+
 func (v voice) Title(p shim.Pause) string {
 	return fmt.Sprintf("suspended: %s, %s", printable(p.Agent), endWords(p))
 }
@@ -64,8 +95,8 @@ func (v voice) Notice(n shim.Notice) string {
 	case shim.Continued:
 		return agent + " goes on"
 	}
-	return fmt.Sprintf("%s needs you: %s. Waiting does not help; when it is mended: qshim release %s",
-		agent, reasonWords(n.Pause), printable(n.Pause.Decision.Limiter))
+	return fmt.Sprintf("%s needs you: %s%s. Waiting does not help; when it is mended: qshim release %s",
+		agent, reasonWords(n.Pause), v.mend(n.Pause), printable(n.Pause.Decision.Limiter))
 }
 
 // Line is the launch wait: what for, until when, and the two keys. A line that
@@ -104,8 +135,8 @@ func (v voice) Ask(p shim.Pause) string {
 
 func (v voice) GiveUp(p shim.Pause) string {
 	if p.Decision.AskFirst {
-		return fmt.Sprintf("qshim: %s is not launched: %s. Waiting does not help; when it is mended: qshim release %s",
-			printable(p.Agent), reasonWords(p), printable(p.Decision.Limiter))
+		return fmt.Sprintf("qshim: %s is not launched: %s%s. Waiting does not help; when it is mended: qshim release %s",
+			printable(p.Agent), reasonWords(p), v.mend(p), printable(p.Decision.Limiter))
 	}
 	return fmt.Sprintf("qshim: %s is not launched: %s, %s, which is beyond --max-wait (to launch it all the same: qshim --now)", printable(p.Agent), reasonWords(p), endWords(p))
 }

@@ -63,6 +63,9 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 			end = until(time.Time{}, now, "")
 		}
 		_, _ = fmt.Fprintf(w, "  %s, %s, since %s\n", className(h.Class, h.Measure), end, clock(h.Since, now))
+		if h.Advice != "" {
+			_, _ = fmt.Fprintf(w, "  %s\n", printable(h.Advice))
+		}
 		if h.Evidence.Row != "" {
 			_, _ = fmt.Fprintf(w, "  %s\n", p.dim(strings.TrimSuffix("“"+strings.TrimSpace(printable(h.Evidence.Row))+"” · "+printable(h.Evidence.Session), " · ")))
 		}
@@ -135,6 +138,9 @@ func printEvent(w io.Writer, p palette, e lockfile.Event, now time.Time) {
 		add(resumeWords(e.Reason))
 	} else {
 		add(e.Reason)
+	}
+	if e.Event == "hold" || e.Event == "surface" {
+		add(advice(e.Class, e.Measure, e.Scope))
 	}
 	if len(e.Rows) > 0 {
 		parts = append(parts, p.dim("“"+strings.TrimSpace(printable(e.Rows[0]))+"”"))

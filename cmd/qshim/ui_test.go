@@ -31,7 +31,6 @@ func TestPauseRowWords(t *testing.T) {
 		want  string
 	}{
 		{policies.Held, finding.Rate, "rate limit on Claude Max, 3f9a…"},
-		{policies.Held, finding.Overload, "provider overloaded on Claude Max, 3f9a…"},
 		{policies.Held, finding.Retrying, "another session is being refused and retries by itself on Claude Max, 3f9a…"},
 		{policies.Storming, finding.Rate, "its client retries faster than the provider allows on Claude Max, 3f9a…"},
 		{policies.Probing, finding.Rate, "another session goes first after a rate limit on Claude Max, 3f9a…"},
@@ -56,6 +55,51 @@ func TestPauseRowWords(t *testing.T) {
 	}
 }
 
+// What helps stands in the row where there is room for it, and goes before the
+// end and the keys do.
+func TestAdvice(t *testing.T) {
+	look := voice{look: "/usage"}
+	for _, c := range []struct {
+		class   finding.Class
+		measure finding.Measure
+		scope   finding.Scope
+		row     string // in the pause row; "" nothing
+		full    string // in status
+	}{
+		{finding.Rate, finding.InputTokens, "", "narrower files, /compact, /clear", "smaller contexts help: narrower files, /compact, /clear; see /usage or claude.ai/settings/usage; " + batchAdvice},
+		{finding.Rate, finding.OutputTokens, "", "a lower output limit", ""},
+		{finding.Rate, finding.Requests, finding.Account, "stagger", ""},
+		{finding.Rate, finding.Requests, finding.Source, "from this machine", ""},
+		{finding.Rate, finding.Ramp, "", "start slowly", ""},
+		{finding.Rate, "", "", "", "see /usage or claude.ai/settings/usage; " + batchAdvice},
+		{finding.Overload, "", "", "nothing of yours to reduce", "nothing of yours to reduce"},
+		{finding.Window, finding.Usage, "", "see /usage", "other sessions and devices on the account use it too; see /usage or claude.ai/settings/usage"},
+		{finding.Spend, "", "", "raise the cap", "raise the cap where it was set; see /usage or platform.claude.com/settings/billing"},
+		{finding.Person, "", "", "", ""},
+	} {
+		p := pauseOf(policies.Held, c.class)
+		p.Decision.Hold.Measure, p.Decision.Hold.Scope = c.measure, c.scope
+		row := look.PauseRow(p, 200)
+		if c.row == "" && strings.Count(row, "·") != 4 || !strings.Contains(row, c.row) {
+			t.Errorf("%s %s: %q", c.class, c.measure, row)
+		}
+		if short := look.PauseRow(p, 80); !strings.Contains(short, "4m 05s left") || !strings.Contains(short, "r run anyway") {
+			t.Errorf("%s %s in 80 columns: %q", c.class, c.measure, short)
+		}
+		full := fullAdvice(c.class, c.measure, c.scope, "anthropic/3f9a00000000", "/usage", true)
+		if c.full != "" && full != c.full || c.full == "" && c.row == "" && full != "" {
+			t.Errorf("%s %s in full: %q", c.class, c.measure, full)
+		}
+	}
+	p := pauseOf(policies.Blocked, finding.Credit)
+	if got := look.Notice(shim.Notice{Kind: shim.NeedsYou, Pause: p}); !strings.Contains(got, "(top up, or switch on automatic top-up: /usage or platform.claude.com/settings/billing)") {
+		t.Error(got)
+	}
+	if p := pauseOf(policies.Queued, finding.Overload); strings.Contains(look.PauseRow(p, 200), "reduce") {
+		t.Error("advice while others go first")
+	}
+}
+
 // Every line fits the terminal, and nothing that a provider or a path says can
 // move the cursor.
 func TestRowsFitAndStayPut(t *testing.T) {
@@ -69,8 +113,8 @@ func TestRowsFitAndStayPut(t *testing.T) {
 				p := pauseOf(code, class)
 				p.Keys, p.Dropped, p.Agent, p.Label = keys, 12, "evil\x1b[2Jagent", "模型\x1b]0;x\a account"
 				for cols := 1; cols <= 160; cols += 3 {
-					row := (voice{true}).PauseRow(p, cols)
-					line := colour.ReplaceAllString((voice{true}).Line(p, cols), "")
+					row := (voice{p: true}).PauseRow(p, cols)
+					line := colour.ReplaceAllString((voice{p: true}).Line(p, cols), "")
 					if displaywidth.String(row) > cols || displaywidth.String(line) > cols {
 						t.Fatalf("%d columns: %q %q", cols, row, line)
 					}

@@ -13,6 +13,7 @@ type Profile struct {
 	Title    string   `toml:"title"`    // for people: "Claude Code"
 	Provider string   `toml:"provider"` // first part of a limiter ID where nothing else says: "anthropic"
 	Identity string   `toml:"identity"` // which rules of package account apply: claude, codex, gemini, keys, none
+	Look     string   `toml:"look"`     // the agent's own command that shows what is used: "/usage"
 	Binaries []string `toml:"binaries"` // base names that mean this agent
 	Packages []string `toml:"packages"` // npm packages that mean this agent
 	// JudgedBy names the profile whose rows, rules and records are asked after
