@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,6 +64,7 @@ func (d *doctor) examine() {
 		defer store.Close()
 	}
 	d.agents(store)
+	d.unrecognised(store)
 	d.ungoverned(store)
 }
 
@@ -210,6 +214,25 @@ func (d *doctor) adjustment(p *agents.Profile, name string, fallback bool) {
 			what = append(what, k+"=…")
 		}
 		d.fine("  adjusted (%s): %s", strings.Join(what, " "), a.Why)
+	}
+}
+
+// driftSince is how far back doctor counts what no rule knew.
+const driftSince = 7 * 24 * time.Hour
+
+// unrecognised counts the failed turns whose limit no rule knew, by agent.
+func (d *doctor) unrecognised(store *lockfile.Dir) {
+	if store == nil {
+		return
+	}
+	seen := map[string]int{}
+	for e, err := range store.Events(context.Background(), d.a.now().Add(-driftSince), false) {
+		if err == nil && e.Event == driftEvent {
+			seen[e.Agent]++
+		}
+	}
+	for _, agent := range slices.Sorted(maps.Keys(seen)) {
+		d.note("%s: %s in a week ended on limit words that no rule knows (qshim log --unrecognised --since 7d)", printable(agent), count(seen[agent], "turn"))
 	}
 }
 

@@ -13,27 +13,33 @@ import (
 )
 
 func logCmd(a *app) *cobra.Command {
-	var asJSON, follow bool
+	var asJSON, follow, unrecognised bool
 	var since string
 	c := &cobra.Command{
 		Use:   "log",
 		Short: "Show what was found and decided, and why",
+		Long:  logHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := parseSince(since, a.now())
 			if err != nil {
 				return err
 			}
-			return a.printLog(cmd.Context(), from, follow, asJSON)
+			return a.printLog(cmd.Context(), from, follow, asJSON, unrecognised)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
 	c.Flags().StringVar(&since, "since", "24h", "how far back: a duration (2h, 3d) or an RFC 3339 time; all: everything kept")
+	c.Flags().BoolVar(&unrecognised, "unrecognised", false, "only turns that failed on limit words that no rule knows, with all their rows")
 	return c
 }
 
-func (a *app) printLog(ctx context.Context, from time.Time, follow, asJSON bool) error {
+// driftEvent is the log's word for a turn that an agent calls failed, with rows
+// about a limit that no rule takes.
+const driftEvent = "unrecognised"
+
+func (a *app) printLog(ctx context.Context, from time.Time, follow, asJSON, unrecognised bool) error {
 	store, err := a.openStore()
 	if err != nil {
 		return err
@@ -42,12 +48,21 @@ func (a *app) printLog(ctx context.Context, from time.Time, follow, asJSON bool)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	p := paletteFor(a.stdout, a.getenv)
+	shown := 0
 	for e, err := range store.Events(ctx, from, follow) {
 		if err != nil {
 			say(a.stderr, "%v", err)
 			continue
 		}
-		if !asJSON {
+		if unrecognised && e.Event != driftEvent {
+			continue
+		}
+		shown++
+		switch {
+		case unrecognised && !asJSON:
+			printUnrecognised(a.stdout, p, e, a.now())
+			continue
+		case !asJSON:
 			printEvent(a.stdout, p, e, a.now())
 			continue
 		}
@@ -58,6 +73,9 @@ func (a *app) printLog(ctx context.Context, from time.Time, follow, asJSON bool)
 		if _, err := fmt.Fprintf(a.stdout, "%s\n", line); err != nil {
 			return nil // the reader has gone (| head): that is its right
 		}
+	}
+	if unrecognised && !asJSON {
+		printUnrecognisedEnd(a.stdout, shown)
 	}
 	return nil
 }

@@ -24,3 +24,8 @@ the completion of qshim's own words.
   fish  qshim init fish | source      in ~/.config/fish/config.fish
 
 An alias works where you type. For programs that start agents: qshim link.`
+
+const logHelp = `Show what was found and decided, and why.
+
+--unrecognised shows the turns that an agent itself calls failed while its rows
+speak of a limit in words that no rule knows: a new version's, most likely.`

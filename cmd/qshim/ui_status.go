@@ -148,11 +148,27 @@ func printEvent(w io.Writer, p palette, e lockfile.Event, now time.Time) {
 	_, _ = fmt.Fprintln(w, strings.Join(parts, "  "))
 }
 
+// printUnrecognised shows the rows whole: they are what a rule is made of.
+func printUnrecognised(w io.Writer, p palette, e lockfile.Event, now time.Time) {
+	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.dim(clock(e.At, now)), p.bold(printable(strings.TrimSpace(e.Agent+" "+e.Session))), printable(e.Reason))
+	for _, row := range e.Rows {
+		_, _ = fmt.Fprintf(w, "  | %s\n", printable(row))
+	}
+}
+
+func printUnrecognisedEnd(w io.Writer, shown int) {
+	if shown == 0 {
+		_, _ = fmt.Fprintln(w, "Nothing unrecognised: every failed turn that spoke of a limit was understood.")
+		return
+	}
+	_, _ = fmt.Fprintln(w, "A rule for it: [[detect.rule]] in ~/.config/qshim/agents/NAME.toml, tried with qshim explain and qshim config check.")
+}
+
 func eventWord(p palette, e lockfile.Event) string {
 	switch e.Event {
 	case "hold", "suspend", "launch_wait":
 		return p.yellow(e.Event)
-	case "surface":
+	case "surface", driftEvent:
 		return p.red(e.Event)
 	case "release", "continue", "launch", "resume":
 		return p.green(e.Event)
