@@ -72,7 +72,7 @@ func (m Mode) fits(n Mode) bool {
 // its rows.
 type activity struct {
 	titleBusy, titleIdle, titleError *pattern
-	hint                             *pattern
+	hint, continues                  *pattern
 	osc                              bool
 	startsBusy                       bool
 }
@@ -167,6 +167,7 @@ type activityTable struct {
 	TitleBusy  string `toml:"title_busy"`  // window title while a turn is in progress
 	TitleIdle  string `toml:"title_idle"`  // window title while the agent waits
 	TitleError string `toml:"title_error"` // window title after a turn that failed
+	Continues  string `toml:"continues"`   // in a row named limit-footer: the agent will continue by itself
 	Hint       string `toml:"hint"`        // the composer's placeholder after a failed turn
 	OSC7501    *bool  `toml:"osc7501"`     // the agent sends OSC 7501 states
 
@@ -319,8 +320,8 @@ func compile(t *detectTable) (*book, error) {
 	c.p.act = activity{
 		titleBusy: c.re("title_busy", t.Activity.TitleBusy),
 		titleIdle: c.re("title_idle", t.Activity.TitleIdle), titleError: c.re("title_error", t.Activity.TitleError),
-		hint: c.re("hint", t.Activity.Hint),
-		osc:  isTrue(t.Activity.OSC7501), startsBusy: isTrue(t.Activity.StartsBusy),
+		hint: c.re("hint", t.Activity.Hint), continues: c.re("continues", t.Activity.Continues),
+		osc: isTrue(t.Activity.OSC7501), startsBusy: isTrue(t.Activity.StartsBusy),
 	}
 	for i := range t.Row {
 		c.table, c.at = "detect.row", t.Row[i].from

@@ -197,7 +197,7 @@ func (w *Watcher) look(now time.Time) {
 func (w *Watcher) surroundings(now time.Time, page []line) {
 	s := &w.sig
 	hinted := s.hint
-	s.composer, s.composerEmpty, s.dialog, s.hint, s.footer = false, false, false, false, false
+	s.composer, s.composerEmpty, s.dialog, s.hint, s.footer, s.continues = false, false, false, false, false, false
 	answer := false
 	for i := range w.blocks {
 		b := &w.blocks[i]
@@ -217,6 +217,10 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 			s.dialog, s.footer = true, true
 		case "limit-footer":
 			s.footer = true
+			if w.p.act.continues != nil {
+				b.fill(page)
+				s.continues = s.continues || w.p.act.continues.MatchString(b.text)
+			}
 		case "prompt":
 			answer = false
 		case busyRow:

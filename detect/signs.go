@@ -26,6 +26,7 @@ type signs struct {
 	hint   bool      // the composer shows the placeholder of a failed turn
 
 	composer, composerEmpty, dialog, footer bool
+	continues                               bool // the agent says that it will continue by itself
 
 	logged   bool      // a line of the log has come: it is found and followed
 	logAt    time.Time // last error record of the log

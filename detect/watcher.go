@@ -93,6 +93,7 @@ type Report struct {
 	UsageNew bool  // one of them has told something since the last report
 
 	ComposerEmpty bool      // the composer is visible and holds no text of the user's
+	Continues     bool      // the agent says that it will continue by itself after the limit
 	Dialog        bool      // a dialog waits for a key: type nothing
 	Model         string    // last model seen, "" unknown
 	Wake          time.Time // call Tick then; zero: nothing pending
@@ -261,13 +262,25 @@ func (w *Watcher) Tick(now time.Time) Report {
 
 // take hands out the report and starts the next one.
 func (w *Watcher) take(now time.Time) Report {
+	r := w.state(now)
+	w.rep = Report{}
+	return r
+}
+
+// Peek looks at the screen as it is now and takes nothing out of the next report.
+func (w *Watcher) Peek(now time.Time) Report {
+	w.scan(now, true)
+	return w.state(now)
+}
+
+// state is the report so far, with what the signs say now.
+func (w *Watcher) state(now time.Time) Report {
 	r := w.rep
 	r.Activity = w.sig.activity
-	r.ComposerEmpty, r.Dialog = w.sig.composerEmpty, w.sig.dialog
+	r.ComposerEmpty, r.Dialog, r.Continues = w.sig.composerEmpty, w.sig.dialog, w.sig.continues
 	r.Model = w.sig.model
 	r.Usage = w.usage
 	r.Wake = w.wake(now)
-	w.rep = Report{}
 	return r
 }
 

@@ -56,6 +56,7 @@ type governor struct {
 	typedAt  time.Time // the same as far as the ledger knows
 	capped   bool      // a limiter of this session bears only so many at once
 	tidied   time.Time // when dead sessions may be looked after again
+	resumer  *resumer  // of turns that a limit broke; nil: there is none
 	failed   string    // the failure that was said, so that it is said once
 }
 
@@ -231,6 +232,13 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 		return // it has decided
 	}
 	d := g.policy.Decide(l, g.self, g.now())
+	if l.Sessions[g.self].Resume.Due && g.resumer != nil {
+		g.last, g.wake = d, d.Wake
+		if d.Claim {
+			g.resumer.turn(ctx, func() (policies.Decision, error) { return g.step(ctx, nil) })
+		}
+		return
+	}
 	if d.Claim && (d.Action != policies.Suspend || g.hands.Held()) {
 		var err error
 		if d, err = g.step(ctx, nil); err != nil {

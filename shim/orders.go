@@ -311,8 +311,8 @@ func (s *Session) obey() {
 		return
 	}
 	s.orders.Lock()
-	overlays, inserts, suspend := s.orders.overlay, s.orders.insert, s.orders.suspend
-	s.orders.overlay, s.orders.insert, s.orders.suspend = nil, nil, false
+	overlays, inserts, typed, suspend := s.orders.overlay, s.orders.insert, s.orders.typed, s.orders.suspend
+	s.orders.overlay, s.orders.insert, s.orders.typed, s.orders.suspend = nil, nil, nil, false
 	s.orders.Unlock()
 	for _, o := range overlays {
 		if s.paused.Load() && s.held.Load() {
@@ -329,6 +329,9 @@ func (s *Session) obey() {
 		} else {
 			s.opt.Tap.event(Item{Kind: Missed})
 		}
+	}
+	for _, b := range typed {
+		s.typeNow(b)
 	}
 	if suspend && s.held.Load() && s.user != nil {
 		s.follow(unix.SIGTSTP)

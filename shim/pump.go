@@ -162,6 +162,7 @@ func (s *Session) readKeys() {
 	if b = s.report.cut(b); len(b) == 0 {
 		return
 	}
+	s.watchKeys(b)
 	s.input.add(b)
 	s.input.flush(s.inFD)
 	if s.opt.Tap != nil {

@@ -40,11 +40,12 @@ type Config struct {
 	Rand   func() float64
 	Stderr io.Writer
 
-	TitleOn       bool     // say in the terminal's title that the session is suspended
-	OSC9          bool     // and as a terminal notification
-	Tmux          bool     // the terminal is tmux: notifications need its passthrough
-	NotifyCommand []string // run with the message as its last argument
-	Attempt       *Attempt // a headless run that may be done again; nil: it may not
+	TitleOn       bool      // say in the terminal's title that the session is suspended
+	OSC9          bool      // and as a terminal notification
+	Tmux          bool      // the terminal is tmux: notifications need its passthrough
+	NotifyCommand []string  // run with the message as its last argument
+	Resume        ResumeTUI // of turns on a screen that a limit broke; without a text: nothing is done about them
+	Attempt       *Attempt  // a headless run that may be done again; nil: it may not
 	Crash         func(report []byte)
 	Told          string // the failure of the state directory that the user knows of already
 }
@@ -105,6 +106,7 @@ type runner struct {
 	watch    *watch
 	gov      *governor
 	face     *screenFace
+	resume   *resumer // nil: nothing is resumed
 	keys     term.Keys
 	calm     calm
 	items    chan agentlog.Item

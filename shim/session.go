@@ -120,6 +120,9 @@ type Session struct {
 	heart        heart // of the loop
 	panics       atomic.Int32
 	dispossessed atomic.Bool // the loop is stuck, and the watchdog has the session
+	armed        atomic.Bool // a key of the user's matters: see Arm
+	disturbed    atomic.Bool // there was one
+	armedKeys    term.Keys
 
 	held    atomic.Bool // qshim ordered the stop
 	stopped atomic.Bool // wait4 says so
@@ -134,6 +137,7 @@ type Session struct {
 		sync.Mutex
 		overlay []overlay
 		insert  []insertion
+		typed   [][]byte
 		suspend bool
 	}
 }

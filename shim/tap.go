@@ -22,6 +22,8 @@ const (
 	AgentStop             // the agent stopped, not by us, and qshim could not follow it (no job control)
 	UserStop              // the user suspended agent and qshim; reported when they are back: see Held
 	Missed                // an Insert came too late: output had followed
+	Typed                 // Data: what Type gave the agent
+	Untyped               // a Type came too late: the user had pressed a key, or the agent is held
 	Exited                // Code: the agent has ended and all its output was shown
 )
 

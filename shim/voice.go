@@ -63,7 +63,9 @@ type NoticeKind string
 
 // The notices.
 const (
-	Suspended NoticeKind = "suspended" // this agent was stopped
-	Continued NoticeKind = "continued" // and goes on
-	NeedsYou  NoticeKind = "needs_you" // only a person can help
+	Suspended  NoticeKind = "suspended"   // this agent was stopped
+	Continued  NoticeKind = "continued"   // and goes on
+	NeedsYou   NoticeKind = "needs_you"   // only a person can help
+	Resumable  NoticeKind = "resumable"   // the limit that broke its turn has ended: its user may resume it
+	NotResumed NoticeKind = "not_resumed" // its turn is not resumed by itself any more
 )

@@ -31,6 +31,36 @@ func (r *runner) begin() {
 		store: r.c.Store, policy: r.c.Policy, self: r.c.Self, now: r.c.Now, rand: r.c.Rand, family: r.c.Family,
 		hands: (*sessionHands)(r), face: r.face, failed: r.c.Told,
 	}
+	if mode == detect.TUI && r.c.Resume.Text != "" {
+		r.resume = &resumer{
+			set: r.c.Resume, keys: r.session, gov: r.gov, verify: r.c.Policy.C.Resuming.Verify,
+			look:  r.peek,
+			holds: r.composed,
+			tell:  r.tellResume,
+		}
+		r.gov.resumer = r.resume
+	}
+}
+
+// peek looks at the screen as it is now. What the watcher finds with that comes
+// with its next report, soon.
+func (r *runner) peek() detect.Report {
+	now := r.c.Now()
+	r.gov.watch = earliest(r.gov.watch, now.Add(echoLook))
+	return r.locked(func(w *detect.Watcher) detect.Report { return w.Peek(now) })
+}
+
+// composed reports whether the agent's composer holds just text.
+func (r *runner) composed(text string) bool {
+	r.watch.Lock()
+	defer r.watch.Unlock()
+	return composed(r.watch.Screen(), text)
+}
+
+// tellResume tells the user what is, or is not, to become of a broken turn.
+func (r *runner) tellResume(k NoticeKind, h lockfile.Hold, limiter string) {
+	r.face.Notify(Notice{Kind: k, Pause: Pause{Now: r.c.Now(), Decision: policies.Decision{Limiter: limiter, Hold: h,
+		Until: h.Until, Source: h.UntilSource, Reason: policies.Reason{Code: policies.Held, Class: h.Class}}}})
 }
 
 // introduce tells the ledger whose session it is.
@@ -137,6 +167,9 @@ func (r *runner) loop(ctx context.Context) {
 func (r *runner) untilWake() (d time.Duration, any bool) {
 	now := r.c.Now()
 	next := earliest(earliest(r.gov.wake, r.gov.care), r.gov.watch)
+	if r.resume != nil {
+		next = earliest(next, r.resume.wake)
+	}
 	if r.face.showing() {
 		next = earliest(next, now.Add(time.Second-time.Duration(now.Nanosecond())))
 	}
@@ -156,6 +189,7 @@ func (r *runner) tick(ctx context.Context) {
 		r.gov.wake, r.gov.care = time.Time{}, time.Time{}
 		r.gov.again(ctx)
 	}
+	r.resume.due(ctx, now)
 	if r.face.showing() {
 		r.gov.show()
 	}
@@ -167,6 +201,7 @@ func (r *runner) see(ctx context.Context, f func(*detect.Watcher) detect.Report)
 	rep := r.locked(f)
 	r.c.Attempt.seen(rep)
 	r.gov.report(ctx, rep)
+	r.resume.saw(ctx, rep)
 }
 
 // locked: a panic in the watcher must not leave it locked for the hooks.
@@ -206,6 +241,10 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 		r.backFromUser(ctx, it.Held)
 	case Missed:
 		r.face.missed()
+	case Typed:
+		r.locked(func(w *detect.Watcher) (none detect.Report) { w.Key(now, string(it.Data) == "\r"); return })
+	case Untyped:
+		r.resume.untyped(ctx)
 	case Exited:
 		r.exited(ctx, it.Code, now)
 		return true
@@ -237,6 +276,7 @@ func (r *runner) input(ctx context.Context, it Item, now time.Time) {
 		}
 		for _, k := range keys {
 			if k.Kind != term.Report && k.Kind != term.Cursor {
+				r.resume.pressed(ctx)
 				r.locked(func(w *detect.Watcher) (none detect.Report) { w.Key(now, k.Kind == term.Enter); return })
 			}
 		}

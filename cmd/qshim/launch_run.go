@@ -330,6 +330,10 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
 		Crash: l.crash, Told: l.told,
 	}
+	if mode := l.a.config.Resume(l.t.Profile.Name, false); !l.headless() && mode != "never" && !l.set.Observe() {
+		r := l.t.Profile.Resume
+		c.Resume = shim.ResumeTUI{Once: mode == "once", Text: r.Text, Pause: time.Duration(r.PauseMS) * time.Millisecond}
+	}
 	if again != nil {
 		c.Attempt, c.Spool, c.Feed = again.attempt, again.spool, again.feed
 		c.Attempt.Restart()

@@ -94,6 +94,10 @@ func (v voice) Notice(n shim.Notice) string {
 		return fmt.Sprintf("%s is suspended: %s, %s", agent, reasonWords(n.Pause), endWords(n.Pause))
 	case shim.Continued:
 		return agent + " goes on"
+	case shim.Resumable:
+		return fmt.Sprintf("%s was stopped by a limit that has ended: type continue, or what you like, to go on", agent)
+	case shim.NotResumed:
+		return fmt.Sprintf("%s was stopped by a limit and is not resumed by itself: look at it", agent)
 	}
 	return fmt.Sprintf("%s needs you: %s%s. Waiting does not help; when it is mended: qshim release %s",
 		agent, reasonWords(n.Pause), v.mend(n.Pause), printable(n.Pause.Decision.Limiter))
