@@ -66,6 +66,7 @@ type resumer struct {
 	since   time.Time // of textTyped and enterTyped
 	wake    time.Time
 	last    detect.Report // what the screen showed last
+	limited bool          // the present turn, or the last, met a limit
 	touched bool          // the user has pressed a key since the limit
 	mine    bool          // the turn that runs was begun by us
 }
@@ -86,8 +87,12 @@ func (r *resumer) saw(ctx context.Context, rep detect.Report) {
 	if rep.TurnBegan {
 		r.turnBegan(ctx)
 	}
+	if rep.TurnEnded && (r.at == broken || r.at == settled) && r.limited {
+		r.broke() // what its user typed while it ran, an answer to its dialog, was for that turn
+	}
 	for _, f := range rep.Findings {
 		if f.Class.IsLimit() && f.Confidence.Rank() >= finding.Strong.Rank() {
+			r.limited = true
 			r.broke()
 		}
 	}
@@ -95,7 +100,7 @@ func (r *resumer) saw(ctx context.Context, rep detect.Report) {
 }
 
 func (r *resumer) broke() {
-	if r.at == broken || r.at == waitsTurn {
+	if r.at == waitsTurn {
 		return
 	}
 	r.at, r.touched = broken, false
@@ -104,7 +109,7 @@ func (r *resumer) broke() {
 
 func (r *resumer) turnBegan(ctx context.Context) {
 	was, mine := r.at, r.at == enterTyped
-	r.at, r.wake = nothingBroken, time.Time{}
+	r.at, r.wake, r.limited = nothingBroken, time.Time{}, false
 	r.keys.Disarm()
 	switch {
 	case mine:
@@ -123,7 +128,7 @@ func (r *resumer) turnBegan(ctx context.Context) {
 
 // pressed: the user has pressed a key that the agent got.
 func (r *resumer) pressed(ctx context.Context) {
-	if r == nil || r.at == nothingBroken || r.at == settled {
+	if r == nil || r.at == nothingBroken || r.at == settled || r.at == broken && r.last.Activity == detect.Busy {
 		return
 	}
 	r.touched = true
