@@ -149,9 +149,12 @@ func TestResumeNotIntoADialog(t *testing.T) {
 		s := b.start()
 		b.must(s.Ask("pane1 go on", patience))
 		b.must(s.Text(regexp.MustCompile(`Whatdoyouwanttodo\?`), patience))
-		b.logged("a hold", func(e event) bool { return e.Event == "hold" && e.Class == "window" })
+		b.logged("a limit", func(e event) bool { return e.Event == "finding" && e.Confidence == "certain" })
 		b.release()
 		b.must(s.Keys("\x1b")) // its user's: from here on the turn is his
+		if _, err := s.Row(composer(Claude), patience); err != nil {
+			b.Fatal(err)
+		}
 		b.must(s.Ask("pane1 next", patience))
 		b.askedExactly("pane1 go on 429", "pane1 next 200")
 	})
@@ -225,4 +228,3 @@ func TestResumeHeadless(t *testing.T) {
 		})
 	}
 }
-
