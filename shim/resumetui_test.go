@@ -118,7 +118,7 @@ func TestResumeTypesOnce(t *testing.T) {
 		b.begins()
 		b.refusedBy(rateHit(10 * time.Second))
 		b.composer = ""
-		b.passes(15 * time.Second)
+		b.passes(13 * time.Second)
 		b.did(`type "continue", on the record 1`)
 	})
 }
