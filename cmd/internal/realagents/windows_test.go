@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,3 +133,43 @@ func (b *bench) apart(least, most time.Duration) {
 
 // startSpread is by how much two starts of a CLI may differ on a loaded machine.
 const startSpread = 3 * time.Second
+
+// What the agents' own records say of a conversation's size reaches the ledger:
+// what waking it cold will cost. Tokens are told by the account.
+func TestContextSizeIsKnown(t *testing.T) {
+	for _, a := range []Agent{Claude, Codex, Gemini} {
+		t.Run(string(a), func(t *testing.T) {
+			if skip == "" && !shimmed() {
+				t.Skip("without qshim there is no ledger")
+			}
+			b := newBench(t, a, false, 1)
+			b.reply(`{"input_tokens":54321,"output_tokens":321}`)
+			s := b.start()
+			b.must(s.Ask("pane1 go on", patience))
+			b.served(1)
+			size, tokens := regexp.MustCompile(`"context": ?54321\b`), regexp.MustCompile(`"tokens": ?54642\b`)
+			last := ""
+			defer func() {
+				if t.Failed() {
+					t.Log(last)
+				}
+			}()
+			b.eventually("the context's size is in the ledger", patience, func() bool {
+				last = b.ledger()
+				return size.MatchString(last) && tokens.MatchString(last)
+			})
+		})
+	}
+}
+
+// ledger is the text of all state files; one that is replaced meanwhile is read
+// the next time.
+func (b *bench) ledger() string {
+	var all strings.Builder
+	found, _ := filepath.Glob(filepath.Join(b.state, "*", "*.json"))
+	for _, f := range found {
+		data, _ := os.ReadFile(f)
+		all.Write(data)
+	}
+	return all.String()
+}
