@@ -201,11 +201,14 @@ var (
 // warned takes the share out of a warning: the only word on it that Claude Code
 // (2.1.332) shows on a terminal. One that names a model tells of another limiter.
 func (w *Watcher) warned(f finding.Finding) {
-	if f.Class != finding.Warning || f.Window <= 0 || f.Model != "" {
+	if f.Class != finding.Warning || f.Model != "" {
 		return
 	}
-	text := strings.Join(f.Rows, " ")
-	sh := Share{Window: f.Window, Ends: f.Reset}
+	text := strings.Join(strings.Fields(strings.Join(f.Rows, " ")), " ")
+	sh := Share{Window: windowOf(text), Ends: f.Reset}
+	if sh.Window <= 0 {
+		return
+	}
 	if m := usedText().FindStringSubmatch(text); m != nil {
 		sh.Used, _ = strconv.ParseFloat(m[1], 64) // three digits
 	} else if m := leftText().FindStringSubmatch(text); m != nil {

@@ -173,3 +173,31 @@ func (b *bench) ledger() string {
 	}
 	return all.String()
 }
+
+// The share of the window that is used reaches the ledger: Codex writes it into
+// its rollout, Claude Code warns on the screen.
+func TestShareIsKnown(t *testing.T) {
+	for a, used := range map[Agent]string{Claude: "93", Codex: "92"} {
+		t.Run(string(a), func(t *testing.T) {
+			if skip == "" && !shimmed() {
+				t.Skip("without qshim there is no ledger")
+			}
+			b := newBench(t, a, a == Claude, 1)
+			b.control(`{"scenario":{"kind":"warning","resets_in_s":7200}}`)
+			s := b.start()
+			b.must(s.Ask("pane1 go on", patience))
+			b.served(1)
+			told := regexp.MustCompile(`"share": ?\{"used": ?` + used + `\b`)
+			last := ""
+			defer func() {
+				if t.Failed() {
+					t.Log(last, "\n", strings.Join(s.Screen(), "\n"))
+				}
+			}()
+			b.eventually("the window's share is in the ledger", patience, func() bool {
+				last = b.ledger()
+				return told.MatchString(last)
+			})
+		})
+	}
+}
