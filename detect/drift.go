@@ -176,7 +176,7 @@ var logError = ownPattern(`^(?:\[[^\]]*\] ?){0,3}\[?(?:ERROR|FATAL)\b`)
 // logLineDrift reports a line of the log that is marked as an error and speaks
 // of a limit although no rule knows it.
 func (w *Watcher) logLineDrift(now time.Time, p *pipe, text string) {
-	if !limitWords.MatchString(text) || !logError.MatchString(text) || len(p.window) == 0 {
+	if len(p.window) == 0 || !logError.MatchString(text[:min(len(text), 200)]) || !limitWords.MatchString(clip(text)) {
 		return
 	}
 	bs := w.p.blocks(p.window[len(p.window)-1:], nil)

@@ -46,7 +46,7 @@ func (d doc) code(path string) string {
 // its code; nil if it has none.
 func (d doc) says(paths []string, code string) []string {
 	for _, p := range paths {
-		msg := strings.TrimSpace(d.str(p))
+		msg := strings.TrimSpace(clip(d.str(p)))
 		if msg == "" {
 			continue
 		}

@@ -25,7 +25,19 @@ func FuzzParseProfile(f *testing.F) {
 	}
 	f.Add([]byte("[detect]\n[[detect.rule]]\nname = \"x\"\nmatch = '('\n"))
 	f.Add([]byte("[detect.activity]\ntitle_busy = 3\n"))
+	f.Add([]byte("[detect]\nreplace = true\n[[detect.row]]\nname = \"own\"\nspeaker = \"user\"\nstart = 'a'\n"))
+	f.Add([]byte("[[detect.rule]]\nname = \"limit\"\nrows = [\"own\"]\nmatch = 'l'\nexamples = [\n# x\n'a', \"\\\"b\", \"\"\"c\"\"\"]\nnot = ['! l']\n"))
+	base := detect.Source{Name: "base.toml", Data: []byte("name = \"base\"\n[detect.activity]\ntitle_busy = 'x'\n[[detect.row]]\nname = \"own\"\nspeaker = \"agent\"\nstart = '^! '\n[[detect.rule]]\nname = \"limit\"\nclass = \"rate\"\nsource = \"made up\"\nrows = [\"own\"]\nmatch = 'limit'\nexamples = [\"! limit\"]\n")}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if over, err := detect.ParseOver(base, detect.Source{Name: "x.toml", Data: data}); err == nil {
+			for _, e := range over.CheckExamples() {
+				if e.Line < 1 || e.Col < 1 || e.File == "" {
+					t.Errorf("an example without a place: %v", e)
+				}
+			}
+		} else if !strings.HasPrefix(err.Error(), "x.toml:") && !strings.HasPrefix(err.Error(), "base.toml:") {
+			t.Errorf("error without a place: %v", err)
+		}
 		p, err := detect.ParseProfile("x.toml", data)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "x.toml:") {

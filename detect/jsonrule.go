@@ -262,10 +262,22 @@ func (r *jsonRule) message(d doc) string {
 	var parts []string
 	for _, p := range r.text {
 		if s := d.str(p); s != "" {
-			parts = append(parts, s)
+			parts = append(parts, clip(s))
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// maxMessage bounds what is read of a record's sentence: real ones stay below
+// 8 KB, bodies and links included.
+const maxMessage = 16 << 10
+
+// clip keeps the beginning and the end of a long text.
+func clip(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage*3/4], "") + " … " + strings.ToValidUTF8(s[len(s)-maxMessage/4:], "")
 }
 
 // read makes the finding of a fitting record; ok is false when the record is
