@@ -62,7 +62,9 @@ func (e *edit) busy(began bool) {
 		e.s.State, e.s.Since, began = lockfile.Running, now, true
 	}
 	if began {
-		e.s.TurnBegan, e.s.Broken, e.s.Ahead = now, false, false
+		// The turn that a launch was let go for is the one that it was put first for.
+		e.s.Ahead = e.s.Ahead && e.s.TurnBegan.Before(e.s.Released)
+		e.s.TurnBegan, e.s.Broken = now, false
 		e.s.Tries, e.s.Early, e.s.Named, e.s.Storm = 0, 0, time.Time{}, false
 		e.began()
 	}
