@@ -201,12 +201,12 @@ func (s *Setup) gemini(url string, who Account) error {
 // openCode uses the variables of its --help and of its source for staying
 // offline; a title for the session is one more request (side, to the provider).
 func (s *Setup) openCode(url string, who Account) error {
-	s.Env = append(s.Env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1")
+	s.Env = append(s.Env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENAI_API_KEY="+who.Key)
 	return writeJSON(filepath.Join(s.Home, ".config", "opencode", "opencode.json"), map[string]any{
 		"autoupdate": false, "share": "disabled", "model": s.Agent.Model(), "small_model": s.Agent.Model(),
 		"provider": map[string]any{"fake": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "Fake",
-			"options": map[string]any{"baseURL": url + "/v1", "apiKey": who.Key},
+			"options": map[string]any{"baseURL": url + "/v1", "apiKey": "{env:OPENAI_API_KEY}"},
 			"models":  map[string]any{"gpt-5": map[string]any{"name": "GPT-5"}},
 		}},
 	})

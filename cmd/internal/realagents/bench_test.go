@@ -16,8 +16,9 @@ import (
 	"qshim/cmd/internal/fakeprovider"
 )
 
-// patience bounds every wait: the issue's 40 seconds a scenario.
-const patience = 40 * time.Second
+// patience bounds every wait: a scenario takes seconds on an idle machine, and a
+// CLI up to a minute to start on a loaded one.
+const patience = 100 * time.Second
 
 // turns lets two CLIs run at a time: each takes a whole core to start.
 var turns = make(chan struct{}, 2)
@@ -145,8 +146,10 @@ func composer(a Agent) *regexp.Regexp {
 	switch a {
 	case Codex:
 		return regexp.MustCompile(`^› Ask Codex to do anything`)
-	case Gemini:
+	case Gemini, Qwen:
 		return regexp.MustCompile(`Type your message`)
+	case OpenCode:
+		return regexp.MustCompile(`Ask anything`)
 	}
 	return regexp.MustCompile(`^❯( |$)`)
 }

@@ -5,9 +5,10 @@
 // a person's hands.
 //
 // The scenario tests start only with QSHIM_REAL_AGENTS=1 (the agent under
-// qshim) or QSHIM_REAL_AGENTS=direct (the agent alone, to prove provider and
-// harness; =all: what takes longer too), and only where testdata/agents/install has been run and a network
-// namespace can be made. Otherwise they are skipped and say why.
+// qshim), all (also those in which an agent tries for minutes) or direct (the
+// agent alone, to prove provider and harness), and only where
+// testdata/agents/install has been run and a network namespace can be made.
+// Otherwise they are skipped and say why.
 //
 //	test binary -> Isolate (itself again, in a namespace) -> fake provider on 127.0.0.1
 //	            -> Prepare (HOME, project, environment) -> [qshim] agent on a PTY -> Screen rows

@@ -11,9 +11,11 @@ import (
 
 // How the scenarios are run: see the package comment.
 const (
-	gate    = "QSHIM_REAL_AGENTS"
-	direct  = "direct"
-	builtAs = "QSHIM_TEST_BINARY" // set by the outer process for the one in the namespace
+	gate   = "QSHIM_REAL_AGENTS"
+	direct = "direct"
+	// everything adds the scenarios in which an agent tries for minutes.
+	everything = "all"
+	builtAs    = "QSHIM_TEST_BINARY" // set by the outer process for the one in the namespace
 )
 
 // skip is why the scenarios do not run; empty: they do.

@@ -1,22 +1,33 @@
 package realagents
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider"
 )
 
-// scenario is one refusal (or none) as one agent meets it.
+// scenario is one refusal (or none) as one agent meets it, on a screen or, with
+// args, as a call without one.
 type scenario struct {
 	name    string
 	agent   Agent
 	plan    bool
-	control string // for the provider, before the prompt
-	prompt  string
-	shows   string // regexp that the rows must match, blanks taken out; "": nothing is shown
-	answers bool   // the turn ends with the provider's answer, after the agent's own retry
+	control string   // for the provider, before the prompt
+	env     []string // added to the agent's environment
+	args    []string // headless: the call; its output stands for the screen
+	code    int      // headless: how the call ends
+	shows   string   // regexp that the rows must match, blanks taken out
+	answers bool     // the turn ends with the provider's answer, after the agent's own retry
+	slow    bool     // only with QSHIM_REAL_AGENTS=all: the agent tries for minutes
 
 	// What qshim must find: a class, or alternatives separated by |. Empty: it
 	// must find nothing. Cause is wanted for class retrying.
@@ -24,79 +35,101 @@ type scenario struct {
 	reset        time.Duration // the hold's end, from the refusal; 0: not looked at
 }
 
-// recitals are answers that consist of a limit banner, word for word.
-var recitals = map[Agent]string{
-	Claude: "You've hit your 5-hour limit · resets 6:45pm (UTC)",
-	Codex:  "■ You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 5:44 PM.",
-	Gemini: "✕ [API Error: You have exhausted your daily quota on this model.]",
-}
-
-func scenarios() []scenario {
-	recite := func(a Agent) string { return `{"reply":{"text":"` + recitals[a] + `","chunks":3}}` }
-	return []scenario{
-		{name: "plain", agent: Claude, shows: `●OK:pane1goon`, answers: true},
-		{name: "throttle", agent: Claude, control: `{"scenario":{"kind":"rate","retry_after_s":8,"next":1}}`, answers: true,
-			shows: `✻APIerror·retryingin\d+s·attempt1/10`, class: "retrying", cause: "rate|unknown"},
-		{name: "rejected", agent: Claude, control: `{"scenario":{"kind":"rate","retry_after_s":90}}`,
-			shows: `●APIError:Requestrejected\(429\)·Thisrequestwouldexceedyouraccount'sratelimit`, class: "rate"},
-		{name: "window", agent: Claude, plan: true, control: `{"scenario":{"kind":"window","resets_in_s":3600}}`,
-			shows: `⎿You'vehityour5-hourlimit·resets\d+(:\d\d)?[ap]m\(UTC\)`, class: "window", reset: time.Hour},
-		{name: "credit", agent: Claude, control: `{"scenario":{"kind":"credit"}}`,
-			shows: `⎿Creditbalancetoolow·Addfunds`, class: "credit"},
-		{name: "spend", agent: Claude, control: `{"scenario":{"kind":"spend","resets_in_s":86400}}`,
-			shows: `●APIError:Requestrejected\(429\)·YouhavereachedyourspecifiedAPIusagelimits`, class: "spend"},
-		{name: "recital", agent: Claude, control: recite(Claude), shows: `●You'vehityour5-hourlimit·resets6:45pm\(UTC\)`, answers: true},
-
-		{name: "plain", agent: Codex, shows: `•OK:pane1goon`, answers: true},
-		{name: "throttle", agent: Codex, control: `{"scenario":{"kind":"rate","retry_after_s":8,"next":1}}`, answers: true,
-			shows: `Serverisbusy,reconnecting1/5.*Exceededretrylimit,laststatus:429`, class: "retrying", cause: "rate"},
-		{name: "window", agent: Codex, control: `{"scenario":{"kind":"window","resets_in_s":3600}}`,
-			shows: `■You’vehityourusagelimit\..*tryagainat(.*,\d{4})?\d+:\d\d[AP]M`, class: "window", reset: time.Hour},
-		{name: "credit", agent: Codex, control: `{"scenario":{"kind":"credit"}}`,
-			shows: `■Quotaexceeded\.Checkyourplanandbillingdetails`, class: "credit"},
-		{name: "spend", agent: Codex, control: `{"scenario":{"kind":"spend"}}`,
-			shows: `■Youhityourspendcapsetbytheownerofyourworkspace`, class: "spend"},
-		{name: "recital", agent: Codex, control: recite(Codex), shows: `•■You’vehityourusagelimit`, answers: true},
-
-		{name: "plain", agent: Gemini, shows: `✦OK:pane1goon`, answers: true},
-		{name: "throttle", agent: Gemini, control: `{"scenario":{"kind":"rate","retry_after_s":8,"next":1}}`, answers: true,
-			shows: `Thinking\.\.\.\(esctocancel,[1-9]`, class: "retrying", cause: "rate"},
-		{name: "daily", agent: Gemini, control: `{"scenario":{"kind":"daily"}}`,
-			shows: `UsagelimitreachedforallPromodels\..*●1\.Keeptrying`, class: "daily"},
-		{name: "window", agent: Gemini, control: `{"scenario":{"kind":"window","resets_in_s":3600}}`,
-			shows: `UsagelimitreachedforallPromodels\.│+Accessresetsat\d+:\d\d[AP]MUTC`, class: "window|daily", reset: time.Hour},
-		{name: "credit", agent: Gemini, control: `{"scenario":{"kind":"credit"}}`,
-			shows: `Thinking\.\.\.\(esctocancel,[1-9]`, class: "credit|retrying", cause: "credit"},
-		{name: "recital", agent: Gemini, control: recite(Gemini), shows: `✦✕\[APIError:Youhaveexhaustedyourdailyquota`, answers: true},
+func (c scenario) title() string {
+	if c.args != nil {
+		return string(c.agent) + "/headless-" + c.name
 	}
+	return string(c.agent) + "/" + c.name
 }
 
 func TestScenario(t *testing.T) {
-	for _, c := range scenarios() {
-		t.Run(string(c.agent)+"/"+c.name, func(t *testing.T) {
+	for _, c := range append(scenarios(), headlessScenarios()...) {
+		t.Run(c.title(), func(t *testing.T) {
+			if c.slow && os.Getenv(gate) != everything {
+				t.Skip("takes minutes: set " + gate + "=" + everything)
+			}
 			t.Parallel()
 			b := newBench(t, c.agent, c.plan, 1)
 			if c.control != "" {
 				b.control(c.control)
 			}
-			s := b.start()
+			if c.args != nil {
+				c.call(b)
+				return
+			}
+			s := b.launch(Launch{Env: c.env})
+			if _, err := s.Row(composer(c.agent), patience); err != nil {
+				b.Fatal(err)
+			}
 			asked := time.Now()
-			prompt := "pane1 go on"
-			b.must(s.Ask(prompt, patience))
-			b.must(s.Text(regexp.MustCompile(c.shows), patience))
+			b.must(s.Ask("pane1 go on", patience))
+			b.must(s.Text(regexp.MustCompile(c.shows), c.patience()))
+			shown := time.Now()
 			if c.answers {
 				b.served(1)
-				want := regexp.MustCompile(`OK:pane1goon`)
-				if r, ok := recitals[c.agent]; ok && c.name == "recital" {
-					want = regexp.MustCompile(regexp.QuoteMeta(strings.Join(strings.Fields(r), "")[:20]))
-				}
-				b.must(s.Text(want, patience))
+				b.must(s.Text(c.answer(), patience))
 			}
 			if shimmed() {
-				c.found(b, s, asked)
+				c.found(b, s, asked, shown)
 			}
 		})
 	}
+}
+
+// patience of a slow scenario is that of the agent's own tries.
+func (c scenario) patience() time.Duration {
+	if c.slow {
+		return 4 * time.Minute
+	}
+	return patience
+}
+
+// answer is what the provider says, as the screen shows it without blanks.
+func (c scenario) answer() *regexp.Regexp {
+	if r, ok := recitals[c.agent]; ok && strings.HasPrefix(c.name, "recital") {
+		return regexp.MustCompile(regexp.QuoteMeta(strings.Join(strings.Fields(r), "")[:20]))
+	}
+	return regexp.MustCompile(`OK:"?pane1goon`)
+}
+
+// call runs the agent without a screen, on pipes, to its end.
+func (c scenario) call(b *bench) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), c.patience())
+	defer cancel()
+	argv := append([]string{string(c.agent)}, append(append([]string{}, b.setup.Args...), c.args...)...)
+	if shimmed() {
+		argv = append([]string{os.Getenv(builtAs)}, argv...)
+	}
+	env := append(append(append([]string{}, b.setup.Env...), b.env()...), c.env...)
+	path, err := lookPath(argv[0], env)
+	b.must(err)
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
+	cmd.Args[0], cmd.Dir, cmd.Env = argv[0], b.setup.Project, env
+	cmd.WaitDelay = drain
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	if code := exitCode(err); code != c.code && !errors.Is(err, exec.ErrWaitDelay) {
+		b.Fatalf("the call ended with %d, want %d: %v\n%s", code, c.code, ctx.Err(), out.Bytes())
+	}
+	if said := strings.Join(strings.Fields(out.String()), ""); !regexp.MustCompile(c.shows).MatchString(said) {
+		b.Errorf("no %s in\n%s", c.shows, out.Bytes())
+	}
+	if shimmed() {
+		refused := c.refusal(b)
+		c.found(b, nil, refused, refused)
+	}
+}
+
+// refusal is when the provider refused first, the present where it did not.
+func (c scenario) refusal(b *bench) time.Time {
+	for _, r := range b.provider.Counts().Requests {
+		if r.Kind != "" && r.Kind != fakeprovider.Plain && !r.Side {
+			return r.At
+		}
+	}
+	return time.Now()
 }
 
 // ended hangs up and waits for the end. Gemini CLI 0.61.0 does not survive a
@@ -115,11 +148,15 @@ func (b *bench) ended(s *Session) error {
 }
 
 // found checks what qshim made of it.
-func (c scenario) found(b *bench, s *Session, asked time.Time) {
+// s is nil for a call that has ended; shown is when
+// the refusal could first be seen.
+func (c scenario) found(b *bench, s *Session, asked, shown time.Time) {
 	b.Helper()
 	if c.class == "" {
 		// What is not found by its end was not found.
-		b.must(b.ended(s))
+		if s != nil {
+			b.must(b.ended(s))
+		}
 		b.logged("exit", func(e event) bool { return e.Event == "exit" })
 		for _, e := range b.events() {
 			if e.Event == "hold" || (e.Event == "finding" && e.Confidence != "weak") {
@@ -132,6 +169,7 @@ func (c scenario) found(b *bench, s *Session, asked time.Time) {
 	e := b.logged("a finding "+c.class, func(e event) bool {
 		return e.Event == "finding" && among(c.class, e.Class) && (e.Class != "retrying" || among(c.cause, e.Cause))
 	})
+	b.Logf("found %s by %s, %v after it could be seen", e.Class, e.Rule, e.At.Sub(shown).Round(time.Millisecond))
 	if e.Agent != string(c.agent) || e.Limiter == "" || e.Confidence == "weak" {
 		b.Errorf("finding without its agent, limiter or confidence: %v", e)
 	}
@@ -142,7 +180,7 @@ func (c scenario) found(b *bench, s *Session, asked time.Time) {
 			b.Errorf("held until %v, %v after the reset", h.Until, late)
 		}
 	}
-	if c.answers {
+	if c.answers && s != nil {
 		b.logged("open again", func(e event) bool { return e.Event == "release" || e.Event == "finding" })
 		b.eventually("the limiter is open", patience, func() bool {
 			for _, l := range b.status().Limiters {
