@@ -196,3 +196,16 @@ func TestRefusedIsNoSuccess(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsAmongText: with 2>&1 a line of stderr can come first; where the
+// launch asked for records they are read all the same, elsewhere a line of JSON
+// in a text answer is text.
+func TestRecordsAmongText(t *testing.T) {
+	out := []byte("Reading additional input from stdin...\n" + `{"type":"turn.failed","error":{"message":"Quota exceeded. Check your plan and billing details."}}` + "\n")
+	for records, want := range map[bool]int{true: 1, false: 0} {
+		w := profile(t, "codex").Watch(detect.Options{Mode: detect.Headless, Started: start, Records: records})
+		if got := w.Stream(start, detect.Stdout, out).Findings; len(got) != want {
+			t.Errorf("records %v: %v", records, got)
+		}
+	}
+}

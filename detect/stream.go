@@ -107,7 +107,7 @@ func (w *Watcher) streamLine(now time.Time, p *pipe, out Stream, l []byte) {
 	}
 	// In a stream of JSON every line is a record; in a text answer a line of
 	// JSON is only text that a model or a tool wrote.
-	if isJSON && (!p.text || out != Stdout || w.o.Lenient) {
+	if isJSON && (!p.text || w.o.Records || out != Stdout || w.o.Lenient) {
 		if ds, ok := decodeAll(trimmed); ok {
 			for _, d := range ds {
 				w.record(now, d, from, string(trimmed))

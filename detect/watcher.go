@@ -73,6 +73,7 @@ type Options struct {
 	Started    time.Time      // when the agent was started
 	Lenient    bool           // explain: what the input cannot hold counts as agreeing
 	HasLog     bool           // the agent's log is tailed too: once a line of it has come, its silence means something
+	Records    bool           // headless: the launch asked for JSON records, so every line of JSON is one
 	Prompt     bool           // the launch carries a prompt: a turn begins without the user's Enter
 }
 

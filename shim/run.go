@@ -25,6 +25,7 @@ type Config struct {
 	Title    string // the agent's name for people
 	Rules    *detect.Profile
 	Headless bool
+	Records  bool           // headless: its output is JSON records, asked for by the launch
 	Prompt   bool           // the launch carries a prompt
 	Zone     *time.Location // the machine's
 	Log      *agentlog.Spec // nil: the agent has no log that is known

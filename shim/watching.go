@@ -24,7 +24,7 @@ func (r *runner) begin() {
 		mode = detect.Headless
 	}
 	r.watch = &watch{Watcher: r.c.Rules.Watch(detect.Options{
-		Mode: mode, Cols: cols, Rows: rows, Zone: r.c.Zone, Started: r.c.Now(), HasLog: r.c.Log != nil, Prompt: r.c.Prompt,
+		Mode: mode, Cols: cols, Rows: rows, Zone: r.c.Zone, Started: r.c.Now(), HasLog: r.c.Log != nil, Prompt: r.c.Prompt, Records: r.c.Records,
 	})}
 	r.face = &screenFace{c: &r.c, stage: r.session, watch: r.watch}
 	r.gov = &governor{
