@@ -57,8 +57,6 @@ func onClaude() []scenario {
 			shows: `⎿You'vehityourOpuslimit·resets`, class: "window", reset: time.Hour},
 		{name: "not-your-limit", agent: Claude, plan: true, env: once, control: `{"scenario":{"kind":"window","claim":"none"}}`,
 			shows: `●APIError:Serveristemporarilylimitingrequests\(notyourusagelimit\)`, class: "rate"},
-		{name: "warning", agent: Claude, plan: true, control: `{"scenario":{"kind":"warning","resets_in_s":3600}}`, answers: true,
-			shows: `●OK:pane1goon(.|\n)*You'veused\d+%ofyour5-hourlimit`, class: "warning"},
 		{name: "credit", agent: Claude, control: credit,
 			shows: `⎿Creditbalancetoolow·Addfunds`, class: "credit"},
 		{name: "spend", agent: Claude, control: `{"scenario":{"kind":"spend","resets_in_s":86400}}`,
