@@ -154,6 +154,25 @@ func composer(a Agent) *regexp.Regexp {
 	return regexp.MustCompile(`^❯( |$)`)
 }
 
+// ask types a prompt and presses Enter until the provider is asked: on a loaded
+// machine an agent reads text and Enter at once, which is a paste to it. Before
+// any request no dialog can be open that another Enter would answer.
+func (b *bench) ask(s *Session, text string) {
+	b.Helper()
+	before := b.provider.Counts().Sum("", "").Requests
+	b.must(s.Ask(text, patience))
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		ctx, cancel := context.WithTimeout(b.Context(), patience/5)
+		err := b.provider.Wait(ctx, func(c fakeprovider.Counts) bool { return c.Sum("", "").Requests > before })
+		cancel()
+		if err == nil {
+			return
+		}
+		b.must(s.Keys("\r"))
+	}
+	b.Fatal(s.failure("the provider was not asked"))
+}
+
 func (b *bench) control(json string) {
 	b.Helper()
 	c, err := fakeprovider.ParseControl([]byte(json))

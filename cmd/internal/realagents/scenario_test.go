@@ -62,7 +62,7 @@ func TestScenario(t *testing.T) {
 				b.Fatal(err)
 			}
 			asked := time.Now()
-			b.must(s.Ask("pane1 go on", patience))
+			b.ask(s, "pane1 go on")
 			b.must(s.Text(regexp.MustCompile(c.shows), c.patience()))
 			shown := time.Now()
 			if c.answers {
