@@ -27,7 +27,7 @@ type scenario struct {
 	code    int      // headless: how the call ends
 	shows   string   // regexp that the rows must match, blanks taken out
 	answers bool     // the turn ends with the provider's answer, after the agent's own retry
-	slow    bool     // only with QSHIM_REAL_AGENTS=all: the agent tries for minutes
+	slow    bool     // only with QSHIM_REAL_AGENTS=all: the agent tries for minutes or starts for half a one
 
 	// What qshim must find: a class, or alternatives separated by |. Empty: it
 	// must find nothing. Cause is wanted for class retrying.
@@ -46,7 +46,7 @@ func TestScenario(t *testing.T) {
 	for _, c := range append(scenarios(), headlessScenarios()...) {
 		t.Run(c.title(), func(t *testing.T) {
 			if c.slow && os.Getenv(gate) != everything {
-				t.Skip("takes minutes: set " + gate + "=" + everything)
+				t.Skip("in the whole set: " + gate + "=" + everything)
 			}
 			t.Parallel()
 			b := newBench(t, c.agent, c.plan, 1)

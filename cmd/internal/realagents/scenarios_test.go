@@ -106,7 +106,7 @@ func onGemini() []scenario {
 		{name: "plain", agent: Gemini, shows: `✦OK:pane1goon`, answers: true},
 		{name: "throttle", agent: Gemini, control: throttle, answers: true,
 			shows: thinking, class: "retrying", cause: "rate"},
-		{name: "tokens", agent: Gemini, control: `{"scenario":{"kind":"rate","tokens":true,"retry_after_s":8,"next":1}}`, answers: true,
+		{name: "tokens", agent: Gemini, slow: true, control: `{"scenario":{"kind":"rate","tokens":true,"retry_after_s":8,"next":1}}`, answers: true,
 			shows: thinking, class: "retrying", cause: "rate"},
 		{name: "overload", agent: Gemini, control: `{"scenario":{"kind":"overload","next":1}}`, answers: true,
 			shows: thinking, class: "retrying", cause: "overload"},
@@ -118,7 +118,7 @@ func onGemini() []scenario {
 			shows: thinking, class: "credit|retrying", cause: "credit"},
 		{name: "spend", agent: Gemini, control: `{"scenario":{"kind":"spend"}}`,
 			shows: thinking, class: "spend|retrying", cause: "spend"},
-		{name: "limit-0", agent: Gemini, control: `{"scenario":{"kind":"credit","form":"limit0"}}`,
+		{name: "limit-0", agent: Gemini, slow: true, control: `{"scenario":{"kind":"credit","form":"limit0"}}`,
 			shows: `UsagelimitreachedforallPromodels\.`, class: "credit|daily"},
 		{name: "billing", agent: Gemini, control: `{"scenario":{"kind":"credit","form":"billing"}}`,
 			shows: `✕\[APIError:.*403`, class: "auth"},
@@ -130,14 +130,14 @@ func onGemini() []scenario {
 
 func onOpenCode() []scenario {
 	return []scenario{
-		{name: "plain", agent: OpenCode, shows: `OK:pane1goon`, answers: true},
-		{name: "throttle", agent: OpenCode, control: `{"scenario":{"kind":"rate","retry_after_s":9,"next":1}}`, answers: true,
+		{name: "plain", agent: OpenCode, slow: true, shows: `OK:pane1goon`, answers: true},
+		{name: "throttle", agent: OpenCode, slow: true, control: `{"scenario":{"kind":"rate","retry_after_s":9,"next":1}}`, answers: true,
 			shows: `Ratelimitreachedforgpt-5.*attempt`, class: "retrying", cause: "rate"},
 		{name: "credit", agent: OpenCode, control: credit,
 			shows: `exceededyourcurrentquota`, class: "credit"},
-		{name: "bad-key", agent: OpenCode, control: badKey,
+		{name: "bad-key", agent: OpenCode, slow: true, control: badKey,
 			shows: `┃IncorrectAPIkeyprovided\.┃`, class: "auth"},
-		{name: "recital", agent: OpenCode, control: recite(OpenCode), shows: `Ratelimitreachedforgpt-5onrequests`, answers: true},
+		{name: "recital", agent: OpenCode, slow: true, control: recite(OpenCode), shows: `Ratelimitreachedforgpt-5onrequests`, answers: true},
 	}
 }
 
@@ -148,7 +148,7 @@ func onQwen() []scenario {
 			shows: `✕\[APIError:402Youexceededyourcurrentquota`, class: "credit"},
 		{name: "bad-key", agent: Qwen, control: badKey,
 			shows: `✕\[APIError:401IncorrectAPIkeyprovided`, class: "auth"},
-		{name: "recital", agent: Qwen, control: recite(Qwen), shows: `✦✕\[APIError:429Freeallocatedquotaexceeded`, answers: true},
+		{name: "recital", agent: Qwen, slow: true, control: recite(Qwen), shows: `✦✕\[APIError:429Freeallocatedquotaexceeded`, answers: true},
 		{name: "throttle", agent: Qwen, control: `{"scenario":{"kind":"rate"}}`, slow: true,
 			shows: `✕\[APIError:429Ratelimitreached.*Retryingin\d+s`, class: "retrying", cause: "rate"},
 	}
@@ -180,30 +180,30 @@ func headlessScenarios() []scenario {
 			shows: `ERROR:You’vehityourusagelimit`, class: "window", reset: time.Hour},
 		{name: "rate-json", agent: Codex, control: `{"scenario":{"kind":"rate"}}`, args: []string{"exec", "--skip-git-repo-check", "--json", "pane1 go on"}, code: 1,
 			shows: `"turn\.failed"`, class: "rate"},
-		{name: "throttle-json", agent: Codex, control: `{"scenario":{"kind":"rate","in_stream":true,"retry_after_s":3,"next":1}}`, answers: true,
+		{name: "throttle-json", agent: Codex, slow: true, control: `{"scenario":{"kind":"rate","in_stream":true,"retry_after_s":3,"next":1}}`, answers: true,
 			args: []string{"exec", "--skip-git-repo-check", "--json", "pane1 go on"}, shows: `Reconnecting\.\.\..*OK:pane1goon`, class: "retrying", cause: "rate"},
 		{name: "recital", agent: Codex, control: recite(Codex), args: []string{"exec", "--skip-git-repo-check", "pane1 go on"}, answers: true, shows: `You’vehityourusagelimit`},
 
-		{name: "daily", agent: Gemini, control: daily, args: text, code: 1, shows: `TerminalQuotaError`, class: "daily"},
-		{name: "daily-json", agent: Gemini, control: daily, args: gemini("json"), code: 173, shows: `"code":429`, class: "daily"},
-		{name: "daily-stream", agent: Gemini, control: daily, args: gemini("stream-json"), code: 173, shows: `"status":"error"`, class: "daily"},
-		{name: "throttle", agent: Gemini, control: throttle, args: text, answers: true,
+		{name: "daily", agent: Gemini, slow: true, control: daily, args: text, code: 1, shows: `TerminalQuotaError`, class: "daily"},
+		{name: "daily-json", agent: Gemini, slow: true, control: daily, args: gemini("json"), code: 173, shows: `"code":429`, class: "daily"},
+		{name: "daily-stream", agent: Gemini, slow: true, control: daily, args: gemini("stream-json"), code: 173, shows: `"status":"error"`, class: "daily"},
+		{name: "throttle", agent: Gemini, slow: true, control: throttle, args: text, answers: true,
 			shows: `Attempt1failed.*OK:pane1goon`, class: "retrying", cause: "rate"},
-		{name: "recital", agent: Gemini, control: recite(Gemini), args: text, answers: true, shows: `exhaustedyourdailyquota`},
+		{name: "recital", agent: Gemini, slow: true, control: recite(Gemini), args: text, answers: true, shows: `exhaustedyourdailyquota`},
 
 		{name: "bad-key", agent: OpenCode, control: badKey, args: []string{"run", "pane1 go on"}, code: 1,
 			shows: `Error:IncorrectAPIkeyprovided`, class: "auth"},
-		{name: "bad-key-json", agent: OpenCode, control: badKey, args: []string{"run", "--format", "json", "pane1 go on"}, code: 1,
+		{name: "bad-key-json", agent: OpenCode, slow: true, control: badKey, args: []string{"run", "--format", "json", "pane1 go on"}, code: 1,
 			shows: `IncorrectAPIkeyprovided`, class: "auth"},
-		{name: "recital", agent: OpenCode, control: recite(OpenCode), args: []string{"run", "pane1 go on"}, answers: true, shows: `Ratelimitreachedforgpt-5`},
+		{name: "recital", agent: OpenCode, slow: true, control: recite(OpenCode), args: []string{"run", "pane1 go on"}, answers: true, shows: `Ratelimitreachedforgpt-5`},
 		{name: "rate", agent: OpenCode, control: `{"scenario":{"kind":"rate","retry_after_s":2}}`, args: []string{"run", "pane1 go on"}, code: 1, slow: true,
 			shows: `Error:Ratelimitreachedforgpt-5`, class: "rate"},
 
-		{name: "bad-key", agent: Qwen, control: badKey, args: text, code: 1, shows: `\[APIError:401`, class: "auth"},
-		{name: "credit-json", agent: Qwen, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("json"),
+		{name: "bad-key", agent: Qwen, slow: true, control: badKey, args: text, code: 1, shows: `\[APIError:401`, class: "auth"},
+		{name: "credit-json", agent: Qwen, slow: true, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("json"),
 			shows: `\[APIError:402`, class: "credit"},
-		{name: "credit-stream", agent: Qwen, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("stream-json"),
+		{name: "credit-stream", agent: Qwen, slow: true, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("stream-json"),
 			shows: `\[APIError:402`, class: "credit"},
-		{name: "recital-json", agent: Qwen, control: recite(Qwen), args: gemini("json"), answers: true, shows: `Freeallocatedquotaexceeded`},
+		{name: "recital-json", agent: Qwen, slow: true, control: recite(Qwen), args: gemini("json"), answers: true, shows: `Freeallocatedquotaexceeded`},
 	}
 }
