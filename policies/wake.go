@@ -135,7 +135,9 @@ func (v view) standFew(st *standing, lim lockfile.Limiter, s lockfile.Session) {
 }
 
 // typedInto: its user presses keys in its pause row.
-func (v view) typedInto(s lockfile.Session) bool { return false }
+func (v view) typedInto(s lockfile.Session) bool {
+	return s.State == lockfile.Suspended && v.typing(s) && !s.Typed.Before(s.Since)
+}
 
 // mayAdd reports whether one more may be awake at an instant: what is used by
 // then, what waking costs, and the rate since the last one was woken, going on

@@ -52,7 +52,7 @@ type governor struct {
 	quits    int       // steps taken to end the agent that its user quits
 	over     bool      // the agent has ended: nothing is to be decided any more
 	care     time.Time // when to look after suspended siblings; zero: there are none
-	typed    time.Time // when the user last pressed a key that the agent got
+	typed    time.Time // when the user last pressed a key that the agent got, or waits for its turn to get
 	typedAt  time.Time // the same as far as the ledger knows
 	capped   bool      // a limiter of this session bears only so many at once
 	tidied   time.Time // when dead sessions may be looked after again
@@ -318,10 +318,12 @@ func (g *governor) tellTyped(ctx context.Context) bool {
 	return true
 }
 
-// anyCap reports whether a limiter of this session bears only so many at once.
+// anyCap reports whether a limiter of this session bears only so many at once,
+// or wakes few.
 func (g *governor) anyCap(l lockfile.Ledger) bool {
-	for id := range l.Limiters {
-		if _, ok := g.policy.Cap(l, id); ok && policies.DrawsOn(l.Sessions[g.self], id) {
+	for id, lim := range l.Limiters {
+		few := lim.Release != nil && lim.Release.Awake > 0
+		if _, ok := g.policy.Cap(l, id); (ok || few) && policies.DrawsOn(l.Sessions[g.self], id) {
 			return true
 		}
 	}
@@ -511,6 +513,9 @@ func (g *governor) key(ctx context.Context, k Key) {
 		g.quit()
 	case redraw:
 		g.show()
+	}
+	if g.last.Reason.Code == policies.Queued && (g.last.Reason.Class == finding.Window || g.last.Reason.Class == finding.Daily) {
+		g.keyed(ctx) // few are woken after a reset, and who is typed into is one of them
 	}
 }
 
