@@ -348,6 +348,17 @@ func (s *Session) takeAway() {
 	s.say(undo)
 }
 
+// GoesOn reports that the agent of a session that is on the record as suspended
+// runs all the same: its shim has continued it and could not say so, on a full
+// disk for example.
+func GoesOn(s lockfile.Session) bool {
+	if s.State != lockfile.Suspended || s.ChildPID == 0 {
+		return false
+	}
+	stopped, known := proc.IsStopped(s.ChildPID, s.ChildStart)
+	return known && !stopped
+}
+
 // ContinueOrphan sends SIGCONT to what a session has recorded as stopped, if
 // it is still the same process. It is for sessions whose shim has died. What is
 // gone needs nothing, and is no error.

@@ -17,9 +17,11 @@ import (
 
 	"qshim/cmd/internal/painter"
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/policies"
 	"qshim/policies/account"
 	"qshim/policies/config"
+	"qshim/shim"
 )
 
 // app is qshim's outside: streams, environment, clock, and what the flags and
@@ -44,7 +46,7 @@ func newApp() *app {
 	return &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, lookupEnv: os.LookupEnv, environ: os.Environ,
-		now: time.Now, rand: rand.Float64,
+		now: fault.Clock(time.Now), rand: rand.Float64,
 		flags: map[string]string{},
 	}
 }
@@ -212,7 +214,15 @@ func (a *app) readLedger() (lockfile.Ledger, error) {
 		return lockfile.Ledger{}, err
 	}
 	defer s.Close()
-	return s.Read()
+	_, _ = s.Recover(shim.ContinueOrphan) // best effort: what killed shims left is not what was asked for
+	l, err := s.Read()
+	for id, x := range l.Sessions {
+		if shim.GoesOn(x) {
+			x.State, x.Reason, x.Until = lockfile.Running, "", time.Time{}
+			l.Sessions[id] = x
+		}
+	}
+	return l, err
 }
 
 // settingFlags are the flags before the agent, each a setting of the same name.

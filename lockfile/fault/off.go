@@ -12,3 +12,6 @@ func At(string) {}
 
 // Fast is d; a build with faults does not let a test wait so long.
 func Fast(d time.Duration) time.Duration { return d }
+
+// Clock is now.
+func Clock(now func() time.Time) func() time.Time { return now }

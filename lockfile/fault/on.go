@@ -141,3 +141,16 @@ func (p *plan) due(step string) string {
 
 // Fast makes a patience shorter, for tests that wait for it.
 func Fast(d time.Duration) time.Duration { return d / 8 }
+
+// Clock is now, set by what the file in QSHIM_FAULT_CLOCK says, a duration.
+func Clock(now func() time.Time) func() time.Time {
+	file := os.Getenv("QSHIM_FAULT_CLOCK")
+	if file == "" {
+		return now
+	}
+	return func() time.Time {
+		b, _ := os.ReadFile(file)
+		d, _ := time.ParseDuration(strings.TrimSpace(string(b)))
+		return now().Round(0).Add(d) // a clock that was set has no monotonic part
+	}
+}

@@ -88,7 +88,7 @@ func (k *killer) work(r *rand.Rand) {
 		own := r.IntN(2) == 0
 		if own {
 			share := []string{"0.1", "0.02", "0.005"}[r.IntN(3)]
-			o.env = []string{fmt.Sprintf("QSHIM_FAULT=random:%d:%s:%d", r.Uint64(), share, r.IntN(300)), "QSHIM_FAULT_TRACE=" + k.deaths}
+			o.env = []string{fmt.Sprintf("QSHIM_FAULT=random:%d:%s:%d", r.Uint64(), share, r.IntN(120)), "QSHIM_FAULT_TRACE=" + k.deaths}
 		}
 		k.one(r, o, own)
 	}
@@ -98,7 +98,7 @@ func (k *killer) work(r *rand.Rand) {
 func (k *killer) one(r *rand.Rand, o stationOpt, own bool) {
 	s := k.f.start(o)
 	for end := time.Now().Add(time.Duration(r.IntN(1500)) * time.Millisecond); time.Now().Before(end) && !s.shim.ended(); {
-		switch r.IntN(12) {
+		switch r.IntN(24) {
 		case 0:
 			s.tell('f')
 		case 1, 2:

@@ -36,17 +36,27 @@ func (t Target) Signal(sig syscall.Signal) error {
 	if !leaderless && (err != nil || start != t.Start) {
 		return fmt.Errorf("process %d: %w", t.PID, ErrGone)
 	}
-	pid := t.PID
-	if t.Group {
-		pid = -pid
+	err = signalPinned(t, sig, leaderless)
+	if errors.Is(err, unix.ESRCH) {
+		err = ErrGone
 	}
-	if err := unix.Kill(pid, sig); err != nil {
-		if errors.Is(err, unix.ESRCH) {
-			err = ErrGone
-		}
-		return fmt.Errorf("signal %v to %d: %w", sig, pid, err)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return fmt.Errorf("signal %v to %d: %w", sig, t.PID, err)
+	}
+	if err != nil {
+		return fmt.Errorf("process %d: %w", t.PID, err)
 	}
 	return nil
+}
+
+// signalByNumber is the signal where the kernel has nothing better: the number
+// could be another's since the check a moment ago, if the process ended, was
+// waited for, and some 32000 others were started in between.
+func signalByNumber(t Target, sig syscall.Signal) error {
+	if t.Group {
+		return unix.Kill(-t.PID, sig)
+	}
+	return unix.Kill(t.PID, sig)
 }
 
 // Spec says what to start and how.
