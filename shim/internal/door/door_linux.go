@@ -92,6 +92,7 @@ func runHelper() {
 	buf[0] = AnswerReady
 	_, _ = syscall.Write(0, buf[:1]) // qshim may have died: the next read says so
 	_ = syscall.Close(1)             // the agent may begin, if it waits for that
+	Shed()
 	for readFull(0, buf) {
 		arg := Int(buf[1:])
 		switch buf[0] {
@@ -130,6 +131,7 @@ func startParked(group int) int {
 func park() {
 	ignoreSignals()
 	setName()
+	Shed()
 	for {
 		_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
