@@ -6,7 +6,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build ./qshim
-	go build -o qshim ./cmd/qshim
+	CGO_ENABLED=0 go build -o qshim ./cmd/qshim
 
 test: ## all tests that need no agent installed
 	go test ./...
