@@ -55,6 +55,12 @@ func (v view) stand(id string, s lockfile.Session) standing {
 		v.standOpen(&st, lim, s)
 	}
 	v.watchOwn(&st, lim, s)
+	if _, capped := v.p.capOf(lim); capped && s.State == lockfile.Running && v.typing(s) {
+		// From then on the cap may choose it, and nobody tells.
+		if at := s.Typed.Add(v.p.C.Concurrency.Typed); st.wake.IsZero() || at.Before(st.wake) {
+			st.wake = at
+		}
+	}
 	return st
 }
 

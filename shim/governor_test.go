@@ -457,3 +457,39 @@ func TestStoppedOnlyOnTheRecord(t *testing.T) {
 		})
 	}
 }
+
+// A session whose user presses keys is not chosen by a cap, and the ledger hears
+// of the keys only while there is one, and at most twice a minute.
+func TestTypingUserIsNotChosen(t *testing.T) {
+	bubble(t, func(t *testing.T, b *govBench) {
+		before := b.store.updates
+		b.keyed(b.ctx)
+		if b.store.updates != before {
+			t.Error("there is no cap, and the ledger hears of a key")
+		}
+		b.policy.C.Concurrency.Cap = 1
+		b.edit(func(l lockfile.Ledger) {
+			l.Limiters[testLimiter] = lockfile.Limiter{ID: testLimiter}
+			s := l.Sessions[sibling]
+			s.State, s.Alive, s.Born = lockfile.Running, true, time.Now().Add(-time.Hour)
+			l.Sessions[sibling] = s
+			s = l.Sessions[me]
+			s.State, s.Born = lockfile.Running, time.Now()
+			l.Sessions[me] = s
+		})
+		before = b.store.updates
+		b.decide(b.ctx)
+		for range 100 {
+			b.keyed(b.ctx)
+		}
+		b.did()
+		if n := b.store.updates - before; n != 1 {
+			t.Errorf("%d updates for a hundred keys", n)
+		}
+		b.pass(3 * time.Minute)
+		b.did(stopped4...)
+		if got := b.face.pause.Decision.Reason.Code; got != policies.Capped {
+			t.Errorf("suspended: %s", got)
+		}
+	})
+}
