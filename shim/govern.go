@@ -275,7 +275,7 @@ func (g *governor) tidy(l lockfile.Ledger) {
 			g.care = now.Add(careEvery) // siblings are being suspended just now
 		}
 	}
-	if !dead || now.Before(g.tidied) {
+	if !dead || now.Before(g.tidied) && g.tidied.Sub(now) <= tidyEvery { // else the clock was set back
 		return
 	}
 	g.tidied = now.Add(tidyEvery)

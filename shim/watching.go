@@ -166,6 +166,9 @@ func (r *runner) loop(ctx context.Context) {
 // pause row counts down.
 func (r *runner) untilWake() (d time.Duration, any bool) {
 	now := r.c.Now()
+	if r.gov.care.Sub(now) > careEvery {
+		r.gov.care = now // the clock was set back
+	}
 	next := earliest(earliest(r.gov.wake, r.gov.care), r.gov.watch)
 	if r.resume != nil {
 		next = earliest(next, r.resume.wake)
