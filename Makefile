@@ -1,6 +1,6 @@
 # Short names for what people and CI do here. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz agents real cross check demo
+.PHONY: help build test race fuzz bench agents real cross check demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ fuzz: ## every fuzz target for 20 s each
 	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s -parallel 2 $$p || exit 1; \
 	  done; \
 	done
+
+bench: build ## qshim beside a bare loop, script and tmux: start, keys, output, memory (3 min)
+	go run ./cmd/internal/bench ./qshim
 
 agents: ## install the pinned real agent CLIs outside the clone; prints where
 	sh testdata/agents/install
