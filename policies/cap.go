@@ -250,8 +250,8 @@ func (v view) grows(lim lockfile.Limiter) (time.Time, bool) {
 	if lim.Cap == nil {
 		last = later(last, v.lastStart(lim.ID)) // capped from the start: nothing is written down yet
 	}
-	if last.After(v.now.Add(time.Minute)) {
-		return v.now, true // the clock was set back
+	if v.future(last) {
+		return v.now, true
 	}
 	return last.Add(every), true
 }
@@ -285,7 +285,10 @@ func (e *edit) cut(lim *lockfile.Limiter, class finding.Class, hidden bool) {
 			old.Hidden = hidden
 			return
 		}
-		n.K, n.Grown = min(n.K, old.K), old.Grown
+		n.K = min(n.K, old.K)
+		if !e.view().future(old.Grown) {
+			n.Grown = old.Grown
+		}
 	}
 	lim.Cap = &n
 }
@@ -307,10 +310,14 @@ func (e *edit) forget() {
 	e.sync()
 	for _, id := range limitersOf(e.l, e.s) {
 		lim := e.l.Limiters[id]
-		if lim.Cap == nil || e.in.Now.Sub(later(lim.LastHit, lim.Cap.Cut)) < e.p.at(id).Concurrency.Forget {
+		if lim.Cap == nil {
 			continue
 		}
-		if e.view().busy(id) < lim.Cap.K {
+		v, last := e.view(), later(lim.LastHit, lim.Cap.Cut)
+		if !v.future(last) && v.now.Sub(last) < e.p.at(id).Concurrency.Forget {
+			continue
+		}
+		if v.busy(id) < lim.Cap.K {
 			lim.Cap = nil
 			e.put(lim)
 		}

@@ -186,8 +186,12 @@ func (v view) inForce(h lockfile.Hold, s lockfile.Session) bool {
 // steppedBack: the hold began in the future, so the clock was set back. What
 // counted from then says nothing any more; a stated clock time still does.
 func (v view) steppedBack(h lockfile.Hold) bool {
-	return h.Since.After(v.now.Add(time.Minute)) && h.UntilSource.Rank() <= finding.Relative.Rank()
+	return v.future(h.Since) && h.UntilSource.Rank() <= finding.Relative.Rank()
 }
+
+// future: something happened in the future, so the clock was set back since, and
+// nobody knows how long ago it was.
+func (v view) future(t time.Time) bool { return t.After(v.now.Add(time.Minute)) }
 
 // mayBeRefused: an early re-check costs whoever is refused its turn. An
 // interactive launch parks itself with its prompt in sight; a headless run
@@ -261,7 +265,7 @@ func (v view) judge(lim lockfile.Limiter) (verdict, time.Time) {
 	}
 	s, ok := v.l.Sessions[pr.Session]
 	if !ok || !v.alive(s) || s.UserStopped && s.ID != v.self || s.State == lockfile.Suspended || s.State == lockfile.Waiting ||
-		pr.Since.After(v.now.Add(time.Minute)) {
+		v.future(pr.Since) {
 		return lost, time.Time{}
 	}
 	if s.Retrying {

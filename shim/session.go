@@ -455,22 +455,27 @@ func (s *Session) signals() {
 // forward passes a signal on that was sent to qshim. An agent that we stopped
 // could not act on it, so it is continued.
 func (s *Session) forward(sig syscall.Signal) {
-	if s.user == nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && foregroundOfSession() {
-		return // typed: the terminal has sent it to the whole group, the agent included
-	}
-	if sig == unix.SIGHUP {
-		if s.hungUp {
-			return
-		}
-		s.hungUp = true
-	}
-	_ = s.child.Signal(sig) // it may have ended just now
-	if ending := sig != unix.SIGUSR1 && sig != unix.SIGUSR2; ending && (s.stopped.Load() || s.held.Load()) {
+	if s.pass(sig) && (s.stopped.Load() || s.held.Load()) {
 		s.release()
 	}
 	if sig == unix.SIGHUP && s.user != nil && !s.user.Alive() {
 		s.hangup()
 	}
+}
+
+// pass hands a signal to the agent; true: it is meant to end it. It takes no lock.
+func (s *Session) pass(sig syscall.Signal) (ending bool) {
+	if s.user == nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && foregroundOfSession() {
+		return false // typed: the terminal has sent it to the whole group, the agent included
+	}
+	if sig == unix.SIGHUP {
+		if s.hungUp {
+			return false
+		}
+		s.hungUp = true
+	}
+	_ = s.child.Signal(sig) // it may have ended just now
+	return sig != unix.SIGUSR1 && sig != unix.SIGUSR2
 }
 
 // foregroundOfSession reports whether our group is in the foreground of the

@@ -105,12 +105,18 @@ func (s *Session) stuck() {
 // bareTick is how often a bare session looks at its agent and its size.
 const bareTick = 100 * time.Millisecond
 
-// bare passes bytes both ways until the agent has ended, with no part of the
-// loop that could have been the broken one.
+// bare passes bytes and signals until the agent has ended, with no part of the
+// loop that could have been the broken one. A terminal that closes, or a
+// SIGTERM, ends the agent as ever.
 func (s *Session) bare() {
 	buf := make([]byte, chunk)
 	for !s.ended {
-		fds := []unix.PollFd{{Fd: int32(s.stdin), Events: unix.POLLIN}} // -1 is passed over
+		s.bareSignals()
+		keys := s.stdin
+		if s.gone {
+			keys = -1
+		}
+		fds := []unix.PollFd{{Fd: int32(keys), Events: unix.POLLIN}} // -1 is passed over
 		for _, st := range s.streams {
 			fds = append(fds, unix.PollFd{Fd: int32(st.src), Events: unix.POLLIN})
 		}
@@ -126,14 +132,39 @@ func (s *Session) bare() {
 		if s.user != nil && s.master >= 0 {
 			s.syncSize()
 		}
-		if ch := s.child.Poll(); ch.State == proc.Ended {
-			s.ended, s.status, s.endedAt = true, ch.Status, time.Now()
-		}
+		s.bareLook()
 	}
 	for _, st := range s.streams {
 		if st.src >= 0 {
 			bareCopy(st.dst, st.src, buf)
 		}
+	}
+}
+
+// bareSignals does what signals does, without what may be broken.
+func (s *Session) bareSignals() {
+	got := s.wake.take()
+	for _, sig := range forwarded {
+		if got&bit(sig) != 0 && s.pass(sig) {
+			_ = s.child.Continue() // it may have ended
+		}
+	}
+	if s.user != nil && !s.gone && !s.user.Alive() {
+		s.hangup()
+	}
+	if s.user == nil && got&bit(unix.SIGTSTP) != 0 {
+		_ = unix.Kill(os.Getpid(), unix.SIGSTOP) // the terminal has stopped the agent, and its shell will continue both
+	}
+}
+
+// bareLook sees the agent's end. Nobody is there any more who could stop qshim
+// with an agent that was stopped on a terminal of its own: it goes on.
+func (s *Session) bareLook() {
+	switch ch := s.child.Poll(); {
+	case ch.State == proc.Ended:
+		s.ended, s.status, s.endedAt = true, ch.Status, time.Now()
+	case ch.State == proc.Stopped && s.user != nil:
+		_ = s.child.Continue() // it may have ended
 	}
 }
 

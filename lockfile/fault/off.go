@@ -10,7 +10,7 @@ func Err(string) error { return nil }
 // At does nothing.
 func At(string) {}
 
-// Fast is d; a build with faults does not let a test wait so long.
+// Fast is d; where a build with faults injects a stall, no test waits so long.
 func Fast(d time.Duration) time.Duration { return d }
 
 // Clock is now.
