@@ -48,7 +48,7 @@ func (e *edit) tidy(id string) {
 	judged, _ := v.judge(lim)
 	switch judged {
 	case passed:
-		e.open(&lim, passing(*lim.Probe))
+		e.open(&lim, v.passing(*lim.Probe))
 		lim.Probe = nil
 		e.put(lim)
 		return
@@ -84,9 +84,12 @@ func (e *edit) lose(lim *lockfile.Limiter) {
 	lim.Probe = nil
 }
 
-// passing selects the holds that a probe answers for: those that stood when it went.
-func passing(pr lockfile.Probe) func(lockfile.Hold) bool {
-	return func(h lockfile.Hold) bool { return h.Class != finding.Person && !h.Since.After(pr.Since) }
+// passing selects the holds that a probe answers for: those that stood when it
+// went, and those that did before the clock was set back.
+func (v view) passing(pr lockfile.Probe) func(lockfile.Hold) bool {
+	return func(h lockfile.Hold) bool {
+		return h.Class != finding.Person && (!h.Since.After(pr.Since) || v.future(h.Since))
+	}
 }
 
 // open ends the holds that match and paces who waited for them.

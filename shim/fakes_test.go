@@ -61,6 +61,19 @@ func (m *memStore) UpdateOwn(ctx context.Context, fn func(lockfile.Ledger) (lock
 	return m.Update(ctx, fn)
 }
 
+// Recover lets what dead sessions left go on, and forgets them.
+func (m *memStore) Recover(func(lockfile.Stopped) error) ([]lockfile.Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, s := range m.l.Sessions {
+		if !s.Alive {
+			delete(m.l.Sessions, id)
+			m.j.add("recover %s", id)
+		}
+	}
+	return nil, nil
+}
+
 func (m *memStore) Watch(context.Context) (<-chan struct{}, error) { return m.hint, nil }
 
 func (m *memStore) Read() (lockfile.Ledger, error) {

@@ -254,6 +254,17 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 	g.act(ctx, d)
 }
 
+// setBack: the wall clock was set back to now. What is pending is due at once:
+// by the old clock it would be late by as much.
+func (g *governor) setBack(now time.Time) {
+	for _, at := range []*time.Time{&g.wake, &g.care, &g.watch, &g.tidied, &g.deadline} {
+		if !at.IsZero() {
+			*at = now
+		}
+	}
+	g.typedAt = time.Time{}
+}
+
 // tidy looks after sessions whose shim was killed: what they left stopped goes
 // on. Whoever sees it first does it; a second one does no harm. A killed shim
 // tells nobody, so as long as a sibling is suspended somebody looks.
@@ -275,7 +286,7 @@ func (g *governor) tidy(l lockfile.Ledger) {
 			g.care = now.Add(careEvery) // siblings are being suspended just now
 		}
 	}
-	if !dead || now.Before(g.tidied) && g.tidied.Sub(now) <= tidyEvery { // else the clock was set back
+	if !dead || now.Before(g.tidied) {
 		return
 	}
 	g.tidied = now.Add(tidyEvery)

@@ -275,6 +275,18 @@ func (r *resumer) due(ctx context.Context, now time.Time) {
 	}
 }
 
+// setBack: the wall clock was set back to now; see governor.setBack.
+func (r *resumer) setBack(now time.Time) {
+	if r == nil {
+		return
+	}
+	for _, at := range []*time.Time{&r.since, &r.wake} {
+		if !at.IsZero() {
+			*at = now
+		}
+	}
+}
+
 // composed reports whether a row of the screen is a composer with just text in
 // it: a glyph of the agents', blanks, the box around it, and nothing else.
 func composed(s *screen.Screen, text string) bool {

@@ -125,7 +125,8 @@ type runner struct {
 	watch    *watch
 	gov      *governor
 	face     *screenFace
-	resume   *resumer // nil: nothing is resumed
+	resume   *resumer  // nil: nothing is resumed
+	looked   time.Time // when the loop last asked what is pending
 	keys     term.Keys
 	calm     calm
 	items    chan agentlog.Item

@@ -93,6 +93,56 @@ func TestNothingPendingNoTimer(t *testing.T) {
 	}
 }
 
+// A clock that is set back while siblings are suspended, or while this session
+// is, delays neither the look after those whose shim was killed nor the end of
+// the own pause (found by the night run: processes stayed stopped for an hour).
+func TestClockSetBack(t *testing.T) {
+	r, _ := newTestRunner(t)
+	store := r.gov.store.(*memStore)
+	var off time.Duration
+	r.c.Now = func() time.Time { return time.Now().Round(0).Add(off) }
+	r.gov.now = r.c.Now
+	look := func() {
+		t.Helper()
+		if d, any := r.untilWake(); !any || d > careEvery {
+			t.Fatalf("set by %v: looks again in %v, %v", off, d, any)
+		}
+		r.tick(t.Context())
+	}
+	leave := func(id string, alive bool) {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		store.l.Sessions[id] = lockfile.Session{ID: id, Limiters: []string{testLimiter}, State: lockfile.Suspended, Alive: alive, Stopped: []lockfile.Stopped{{PID: 4711}}}
+	}
+	leave("first", false)
+	leave("second", true)
+	r.gov.decide(t.Context())
+	if got := fmt.Sprint(store.j.take()); got != "[recover first]" {
+		t.Fatal(got)
+	}
+	for i, by := range []time.Duration{-time.Hour, -365 * 24 * time.Hour} {
+		look()
+		off += by
+		leave("second", false) // killed in the same instant
+		leave("third", true)
+		look()
+		look()
+		if got := fmt.Sprint(store.j.take()); got != "[recover second]" {
+			t.Errorf("step %d back: %s", i, got)
+		}
+		leave("second", true)
+		r.gov.decide(t.Context())
+	}
+	// With nobody to look after, what this session waits for itself.
+	store.mu.Lock()
+	clear(store.l.Sessions)
+	store.mu.Unlock()
+	r.gov.care, r.gov.wake = time.Time{}, r.c.Now().Add(careEvery)
+	look()
+	off -= time.Hour
+	look()
+}
+
 func TestOneKeyIsAnOrderManyAreNot(t *testing.T) {
 	for in, want := range map[string][]Key{
 		"r":                   {KeyRun},

@@ -166,9 +166,11 @@ func (r *runner) loop(ctx context.Context) {
 // pause row counts down.
 func (r *runner) untilWake() (d time.Duration, any bool) {
 	now := r.c.Now()
-	if r.gov.care.Sub(now) > careEvery {
-		r.gov.care = now // the clock was set back
+	if now.Before(r.looked) {
+		r.gov.setBack(now)
+		r.resume.setBack(now)
 	}
+	r.looked = now.Round(0) // the wall clock's, which the ledger has
 	next := earliest(earliest(r.gov.wake, r.gov.care), r.gov.watch)
 	if r.resume != nil {
 		next = earliest(next, r.resume.wake)
