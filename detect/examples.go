@@ -66,7 +66,11 @@ func (p *book) checkRule(r *rule) (bad []Example) {
 	if len(r.examples) == 0 {
 		list.add("name", 0, "", "no example: add one row as the agent shows it")
 	}
-	list.checkBoth(r.examples, r.not, p.exampleRule)
+	taker := p.exampleRule
+	if r.mode == logText {
+		taker = p.logRule
+	}
+	list.checkBoth(r.examples, r.not, taker)
 	return list.bad
 }
 
@@ -115,6 +119,24 @@ func (l *examples) checkBoth(yes, no []string, taker func(string) string) {
 // exampleRule is the name of the rule that decides a text, "" for none.
 func (p *book) exampleRule(text string) string {
 	for _, e := range p.explainRows(splitLines(text), ExplainOptions{Mode: Both, Now: exampleNow, Zone: time.UTC}) {
+		return e.Rule
+	}
+	return ""
+}
+
+// logRule is the same for rows of the agent's own log; what is taken on a
+// screen is that, for nothing of a log stands there.
+func (p *book) logRule(text string) string {
+	if name := p.exampleRule(text); name != "" {
+		return name
+	}
+	o := ExplainOptions{Now: exampleNow, Zone: time.UTC}
+	w, c := o.watch(p, Both), newCollector(exampleNow)
+	for _, row := range splitLines(text) {
+		c.add(w.Log(exampleNow, []byte(row)))
+	}
+	c.settle(w, exampleNow)
+	for _, e := range c.list() {
 		return e.Rule
 	}
 	return ""

@@ -209,7 +209,7 @@ type ruleTable struct {
 	Otherwise string   `toml:"otherwise"` // class when no such sentence is known
 	Source    string   `toml:"source"`    // version and how it is known
 	Rows      []string `toml:"rows"`      // kinds of row that can carry it
-	Mode      string   `toml:"mode"`      // tui or headless; empty: both
+	Mode      string   `toml:"mode"`      // tui, headless or log; empty: the first two
 	Match     string   `toml:"match"`     // pattern of the block's text, wraps undone
 	Also      []string `toml:"also"`      // patterns that must fit too
 	Unless    []string `toml:"unless"`    // patterns that must not fit

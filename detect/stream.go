@@ -197,14 +197,14 @@ func (w *Watcher) rereadPipes(now time.Time) {
 // Log takes one line of the agent's own log, which is the surest source:
 // structured, and never painted again.
 func (w *Watcher) Log(now time.Time, l []byte) Report {
-	l = bytes.TrimSpace(l)
+	l = bytes.TrimRight(l, " \t\r\n") // an indent is part of a row: it may be quoted
 	if len(l) > maxLine {
 		return w.take(now)
 	}
 	w.ready()
 	w.sig.logged = true
 	p := &w.pipes[logPipe]
-	if d, ok := w.logRecord(l); ok {
+	if d, ok := w.logRecord(bytes.TrimSpace(l)); ok {
 		w.record(now, d, "log", string(l))
 	} else {
 		p.push(w.p, string(l), logText)

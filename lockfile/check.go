@@ -149,6 +149,7 @@ func (k *checker) file(path, room, name string, st stat) {
 	switch {
 	case strings.Contains(name, badInfix):
 		k.add(AsideFile, path, nil, nil)
+	case room == logRoom && name == latestName:
 	case !st.mode.IsRegular():
 		k.add(BadFile, path, fmt.Errorf("not a file (%v)", st.mode.Type()), nil)
 	case st.uid != effectiveUID():

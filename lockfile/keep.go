@@ -189,6 +189,10 @@ type Log struct {
 	file string
 }
 
+// latestName is a link to the newest log that Claude Code (measured 2.1.332)
+// makes beside the log that it was asked for. It goes with the first log.
+const latestName = "latest"
+
 // logJoin stands between session and name; escape never makes it.
 const logJoin = "+"
 
@@ -270,7 +274,7 @@ func (d *Dir) dropLogs(pick func(session string) bool) error {
 	for _, name := range names {
 		stem, _, ok := strings.Cut(name, logJoin)
 		if session, valid := unescape(stem); ok && valid && pick(session) {
-			err = errors.Join(err, dropIfThere(dir, name))
+			err = errors.Join(err, dropIfThere(dir, name), dropIfThere(dir, latestName))
 		}
 	}
 	return d.wrap(err)

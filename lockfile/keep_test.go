@@ -118,11 +118,21 @@ func TestLogs(t *testing.T) {
 	if info, err := os.Stat(logs[0].Path()); err != nil || info.Size() != 0 {
 		t.Errorf("after Trim: %v, %v", info, err)
 	}
+	latest := filepath.Join(filepath.Dir(logs[0].Path()), latestName) // Claude Code makes it
+	if err := os.Symlink(logs[0].Path(), latest); err != nil {
+		t.Fatal(err)
+	}
+	if bad := Check(d.path, Options{}); len(bad) > 0 {
+		t.Errorf("its link is no fault: %v", bad)
+	}
 	if err := s1.Close(); err != nil {
 		t.Error(err)
 	}
 	if got := there(); got != "-xxx" {
 		t.Errorf("after s1: %s", got)
+	}
+	if _, err := os.Lstat(latest); err == nil {
+		t.Error("the link stays")
 	}
 	if err := logs[1].Close(); err != nil {
 		t.Error(err)

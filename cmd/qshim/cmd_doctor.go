@@ -178,9 +178,12 @@ func (d *doctor) agent(t *launchTarget, store *lockfile.Dir) {
 	id := account.Identify(account.Launch{Profile: t.Profile, Command: t.Command, Env: d.a.getenv, Home: d.a.getenv("HOME"), Cwd: cwd,
 		FS: agentFiles{}, Salt: salt, Override: d.a.config.Limiter, Aliases: d.a.config.Aliases})
 	d.identity(id)
-	applied := t.Profile.Adjustments(nil, d.a.getenv, p.known(t))
-	for _, name := range applied.Names {
-		d.adjustment(t.Profile, name, slices.Contains(applied.Fallbacks, name))
+	k := p.known(t)
+	for _, format := range []string{"", "text"} { // on a terminal, and without a screen
+		applied := t.Profile.Adjustments(nil, agents.Call{Session: true, Headless: format != "", StreamFormat: format}, d.a.getenv, k)
+		for _, name := range applied.Names {
+			d.adjustment(t.Profile, name, slices.Contains(applied.Fallbacks, name), format != "")
+		}
 	}
 }
 
@@ -200,16 +203,21 @@ func (d *doctor) identity(id account.Identity) {
 	d.fine("  draws on %s, by %s (%s)", first, printable(id.How), strings.Join(labels, ", "))
 }
 
-func (d *doctor) adjustment(p *agents.Profile, name string, fallback bool) {
+// adjustment names one adjustment, in the second round only those that are
+// made for some output formats.
+func (d *doctor) adjustment(p *agents.Profile, name string, fallback, formats bool) {
 	for _, a := range p.Adjust {
-		if a.Name != name {
+		if a.Name != name || formats != (len(a.Formats) > 0) {
 			continue
 		}
 		if fallback {
 			d.note("  adjusted in its harmless form (%s): %s", strings.Join(a.Fallback, " "), a.Why)
 			return
 		}
-		what := slices.Clone(a.Args)
+		var what []string
+		for _, v := range a.Args {
+			what = append(what, strings.ReplaceAll(v, "{log}", "…"))
+		}
 		for k := range a.Env {
 			what = append(what, k+"=…")
 		}

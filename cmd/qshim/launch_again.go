@@ -219,5 +219,5 @@ func (l *launch) adjustments(args []string) agents.Applied {
 	if l.set.NoAdjust {
 		return agents.Applied{}
 	}
-	return l.t.Profile.Adjustments(args, l.env, l.known())
+	return l.t.Profile.Adjustments(args, l.call, l.env, l.known())
 }

@@ -141,7 +141,9 @@ func (c *capped) Write(p []byte) (int, error) {
 // variables, with "{log}" as the path of a fresh log.
 func (t *launchTarget) adjusted(a agents.Applied, args []string, log string) (argv []string, set map[string]string) {
 	argv = append([]string(nil), t.Argv[:t.Inv.At+1]...)
-	argv = append(argv, a.Args...)
+	for _, v := range a.Args {
+		argv = append(argv, strings.ReplaceAll(v, "{log}", log))
+	}
 	argv = append(argv, args...)
 	set = map[string]string{}
 	for k, v := range a.Env {

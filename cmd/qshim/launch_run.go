@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -299,7 +301,7 @@ func (l *launch) run(ctx context.Context) error {
 
 // known reads the binary's --help where an adjustment depends on it.
 func (l *launch) known() agents.Known {
-	if !l.t.Profile.NeedsProbe(l.t.Args(), l.env) {
+	if !l.t.Profile.NeedsProbe(l.t.Args(), l.call, l.env) {
 		return agents.Known{}
 	}
 	p := prober{cache: l.store, stat: os.Stat, run: runProbe, env: l.a.environ()}
@@ -315,7 +317,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 			path = log.Path()
 		} else {
 			l.warn(err)
-			applied.Env = nil
+			applied.Env, applied.Args = withoutLog(applied)
 		}
 	}
 	argv, set := l.t.adjusted(applied, args, path)
@@ -326,7 +328,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		},
 		Title: l.t.Profile.Title, Rules: l.rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
 		Records: l.call.StreamFormat != "" && l.call.StreamFormat != "text" && l.call.StreamFormat != "default",
-		Log:     l.logSpec(set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
+		Log:     l.logSpec(argv, set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
 		Crash: l.crash, Told: l.told,
@@ -343,17 +345,22 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 }
 
 func needsLog(a agents.Applied) bool {
-	for _, v := range a.Env {
-		if strings.Contains(v, "{log}") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.AppendSeq(slices.Clone(a.Args), maps.Values(a.Env)), hasLog)
+}
+
+func hasLog(s string) bool { return strings.Contains(s, "{log}") }
+
+// withoutLog is what is left of an adjustment where no log could be made.
+func withoutLog(a agents.Applied) (env map[string]string, args []string) {
+	env, args = maps.Clone(a.Env), slices.DeleteFunc(slices.Clone(a.Args), hasLog)
+	maps.DeleteFunc(env, func(_, v string) bool { return hasLog(v) })
+	return env, args
 }
 
 // logSpec says where the agent writes its own log; nil where it keeps none
-// that qshim knows. set is what an adjustment put into its environment.
-func (l *launch) logSpec(set map[string]string) *agentlog.Spec {
+// that qshim knows. set is what an adjustment put into its environment, argv
+// the line that the agent is started with.
+func (l *launch) logSpec(argv []string, set map[string]string) *agentlog.Spec {
 	spec := l.t.Profile.Log
 	if spec.Kind == "" {
 		return nil
@@ -367,7 +374,14 @@ func (l *launch) logSpec(set map[string]string) *agentlog.Spec {
 		return nil // without these nothing of the agent's can be found
 	}
 	out := &agentlog.Spec{Kind: spec.Kind, Home: home, Cwd: cwd}
-	for _, file := range []string{set[spec.DebugEnv], l.env(spec.DebugEnv)} {
+	named := ""
+	if l.call.Headless { // the screen tells what it tells
+		named = l.t.Profile.DebugFile(argv[l.t.Inv.At+1:])
+	}
+	if named != "" && !filepath.IsAbs(named) {
+		named = filepath.Join(cwd, named)
+	}
+	for _, file := range []string{named, set[spec.DebugEnv], l.env(spec.DebugEnv)} {
 		if filepath.IsAbs(file) {
 			out.Files = []string{file}
 			break

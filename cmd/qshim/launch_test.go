@@ -421,6 +421,14 @@ func TestAdjustedArgv(t *testing.T) {
 	if strings.Join(target.Argv, " ") != "npx -y codex exec -- x" {
 		t.Errorf("the user's line has changed: %q", target.Argv)
 	}
+	argv, _ = target.adjusted(agents.Applied{Args: []string{"--debug-file={log}"}}, []string{"-p"}, "/log")
+	if strings.Join(argv, " ") != "npx -y codex --debug-file=/log -p" {
+		t.Errorf("%q", argv)
+	}
+	both := agents.Applied{Args: []string{"--x", "--debug-file={log}"}, Env: map[string]string{"A": "{log}", "B": "b"}}
+	if env, args := withoutLog(both); !needsLog(both) || len(env) != 1 || env["B"] != "b" || strings.Join(args, " ") != "--x" || len(both.Args) != 2 {
+		t.Errorf("without a log: %q %q", env, args)
+	}
 	done := agents.Applied{Names: []string{"x"}}
 	for _, c := range []struct {
 		a    agents.Applied

@@ -11,7 +11,8 @@ type Known struct {
 
 // Applied is what a launch gets beyond what the user typed.
 type Applied struct {
-	Args  []string          // to stand before the user's arguments
+	// Args are to stand before the user's arguments; "{log}" as in Env.
+	Args  []string
 	Env   map[string]string // to set; "{log}" stands for a fresh log file's path
 	Names []string          // the adjustments made, for doctor and the log
 	// Fallbacks names those made in their harmless form because the binary is
@@ -21,10 +22,10 @@ type Applied struct {
 
 // NeedsProbe reports whether any adjustment of this call depends on the
 // binary's --help, so that it is worth reading.
-func (p *Profile) NeedsProbe(args []string, env func(string) string) bool {
+func (p *Profile) NeedsProbe(args []string, c Call, env func(string) string) bool {
 	s := p.Options.scan(args)
 	for i := range p.Adjust {
-		if a := &p.Adjust[i]; a.Needs != "" && a.applies(&s, args, env) {
+		if a := &p.Adjust[i]; a.Needs != "" && a.applies(&s, c, env) {
 			return true
 		}
 	}
@@ -33,18 +34,20 @@ func (p *Profile) NeedsProbe(args []string, env func(string) string) bool {
 
 // Adjustments says what to add to a session's launch. A value that the user
 // set, as an argument or in the environment, is used and not replaced. Only
-// for sessions: the caller asks Classify first.
-func (p *Profile) Adjustments(args []string, env func(string) string, k Known) Applied {
+// for sessions: the caller asks ClassifyOn first, and hands its answer on as c.
+func (p *Profile) Adjustments(args []string, c Call, env func(string) string, k Known) Applied {
 	s := p.Options.scan(args)
 	var out Applied
 	for i := range p.Adjust {
 		a := &p.Adjust[i]
-		if !a.applies(&s, args, env) {
+		if !a.applies(&s, c, env) {
 			continue
 		}
 		add := a.Args
 		if a.Needs != "" && !mentions(k.Help, a.Needs) {
-			add = a.Fallback
+			if add = a.Fallback; len(add) == 0 {
+				continue // there is no harmless form
+			}
 			out.Fallbacks = append(out.Fallbacks, a.Name)
 		}
 		out.Args = append(out.Args, add...)
@@ -59,8 +62,16 @@ func (p *Profile) Adjustments(args []string, env func(string) string, k Known) A
 	return out
 }
 
-func (a *Adjustment) applies(s *scanned, args []string, env func(string) string) bool {
+func (a *Adjustment) applies(s *scanned, c Call, env func(string) string) bool {
+	if len(a.Formats) > 0 && !has(a.Formats, c.StreamFormat) {
+		return false
+	}
 	for name := range a.Env {
+		if env(name) != "" {
+			return false
+		}
+	}
+	for _, name := range a.UnlessEnv {
 		if env(name) != "" {
 			return false
 		}
@@ -76,6 +87,16 @@ func (a *Adjustment) applies(s *scanned, args []string, env func(string) string)
 		}
 	}
 	return true
+}
+
+// DebugFile is the debug log that a command line names, "" where it names none.
+func (p *Profile) DebugFile(args []string) string {
+	if p.Log.DebugArg == "" {
+		return ""
+	}
+	s := p.Options.scan(args)
+	file, _ := s.last([]string{p.Log.DebugArg})
+	return file
 }
 
 // mentions reports whether a help text holds an option as a word of its own.

@@ -101,7 +101,7 @@ func FuzzInvocation(f *testing.F) {
 		}
 		for _, p := range all {
 			p.ClassifyOn(argv, Setting{})
-			p.Adjustments(argv, func(string) string { return "" }, Known{})
+			p.Adjustments(argv, p.Classify(argv), func(string) string { return "" }, Known{})
 			p.Family(line)
 		}
 	})

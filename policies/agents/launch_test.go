@@ -107,26 +107,49 @@ func TestAdjustments(t *testing.T) {
 	none := func(string) string { return "" }
 	codex := profile(t, "codex")
 	help := Known{Help: "      --no-daemon\n          Run without"}
-	got := codex.Adjustments(nil, none, help)
+	got := codex.Adjustments(nil, Call{}, none, help)
 	if strings.Join(got.Args, " ") != "--no-daemon" || len(got.Fallbacks) != 0 || len(got.Names) != 1 {
 		t.Errorf("known: %+v", got)
 	}
 	for _, k := range []Known{{}, {Help: "--no-daemonise, --x--no-daemon"}} {
-		got = codex.Adjustments(nil, none, k)
+		got = codex.Adjustments(nil, Call{}, none, k)
 		if strings.Join(got.Args, " ") != "-c features.daemon_auto_start=false" || len(got.Fallbacks) != 1 {
 			t.Errorf("unknown: %+v", got)
 		}
 	}
-	if !codex.NeedsProbe(nil, none) || codex.NeedsProbe([]string{"--no-daemon"}, none) {
+	if !codex.NeedsProbe(nil, Call{}, none) || codex.NeedsProbe([]string{"--no-daemon"}, Call{}, none) {
 		t.Error("--help is read when it is not needed, or not read when it is")
 	}
 	gemini := profile(t, "gemini")
-	if got := gemini.Adjustments(nil, none, Known{}); got.Env["GEMINI_DEBUG_LOG_FILE"] != "{log}" || gemini.NeedsProbe(nil, none) {
+	if got := gemini.Adjustments(nil, Call{}, none, Known{}); got.Env["GEMINI_DEBUG_LOG_FILE"] != "{log}" || gemini.NeedsProbe(nil, Call{}, none) {
 		t.Errorf("gemini: %+v", got)
 	}
 	mine := func(n string) string { return "/my/log" }
-	if got := gemini.Adjustments(nil, mine, Known{}); len(got.Env) != 0 || len(got.Names) != 0 {
+	if got := gemini.Adjustments(nil, Call{}, mine, Known{}); len(got.Env) != 0 || len(got.Names) != 0 {
 		t.Errorf("the user's own log is replaced: %+v", got)
+	}
+	claude := profile(t, "claude")
+	accepts := Known{Help: "  --debug-file <path>   Write debug logs"}
+	printing := Call{Session: true, Headless: true, StreamFormat: "text"}
+	if got := claude.Adjustments([]string{"-p"}, printing, none, accepts); strings.Join(got.Args, " ") != "--debug-file={log}" {
+		t.Errorf("claude -p: %+v", got)
+	}
+	for name, got := range map[string]Applied{
+		"a binary that is not known to take it": claude.Adjustments([]string{"-p"}, printing, none, Known{Help: "--debug-files"}),
+		"a screen":                              claude.Adjustments(nil, Call{Session: true}, none, accepts),
+		"DEBUG=/my/log":                         claude.Adjustments([]string{"-p"}, printing, mine, accepts),
+	} {
+		if len(got.Args)+len(got.Names)+len(got.Fallbacks) > 0 {
+			t.Errorf("claude with %s: %+v", name, got)
+		}
+	}
+	for line, want := range map[string]string{"-p --debug-file /x hi": "/x", "--debug-file=y -p hi": "y", "-p --debug hi": "", "-- --debug-file /x": ""} {
+		if got := claude.DebugFile(strings.Fields(line)); got != want {
+			t.Errorf("%s: %q", line, got)
+		}
+	}
+	if got := codex.DebugFile([]string{"--debug-file", "/x"}); got != "" {
+		t.Errorf("codex has none: %q", got)
 	}
 }
 

@@ -128,18 +128,24 @@ type Family struct {
 type Adjustment struct {
 	Name string `toml:"name"` // one word for doctor
 	Why  string `toml:"why"`  // one line for doctor
-	// Args stand before the user's arguments.
+	// Formats are the output formats, of calls without a screen, that it is made
+	// for. Empty: every session.
+	Formats []string `toml:"formats"`
+	// Args stand before the user's arguments; "{log}" as in Env.
 	Args []string `toml:"args"`
 	// Needs is a word that the binary's --help must hold for Args to be known
 	// to be accepted. Empty: accepted by every version.
 	Needs string `toml:"needs"`
-	// Fallback is used in place of Args when the binary is not known to accept them.
+	// Fallback is used in place of Args when the binary is not known to accept
+	// them. Empty: nothing is adjusted then.
 	Fallback []string `toml:"fallback"`
 	// Env are variables to set; "{log}" stands for a fresh log file's path.
 	Env map[string]string `toml:"env"`
 	// UnlessArgs drops the adjustment when the user gave one of these flags
 	// (or key=value settings, matched by their beginning).
 	UnlessArgs []string `toml:"unless_args"`
+	// UnlessEnv drops the adjustment when one of these variables is set.
+	UnlessEnv []string `toml:"unless_env"`
 	// UnlessCommands drops the adjustment for these first words.
 	UnlessCommands []string `toml:"unless_commands"`
 }
@@ -160,6 +166,8 @@ type LogSpec struct {
 	Status string `toml:"status"`
 	// DebugEnv names the variable that holds the debug log's path.
 	DebugEnv string `toml:"debug_env"`
+	// DebugArg is the option whose value is the debug log's path.
+	DebugArg string `toml:"debug_arg"`
 }
 
 // Quit says how the agent is asked to end.

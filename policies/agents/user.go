@@ -184,7 +184,12 @@ type BadExample struct {
 // CheckExamples runs the argument lines in [examples] through the profile.
 func (p *Profile) CheckExamples() (bad []BadExample) {
 	none := func(string) string { return "" }
-	added := func(args []string) bool { return len(p.Adjustments(args, none, Known{}).Names) > 0 }
+	// Whatever an adjustment needs of the binary, it has here.
+	all := Known{}
+	for _, a := range p.Adjust {
+		all.Help += a.Needs + "\n"
+	}
+	added := func(c Call, args []string) bool { return len(p.Adjustments(args, c, none, all).Names) > 0 }
 	for _, kind := range []struct {
 		key   string
 		lines []string
@@ -196,8 +201,8 @@ func (p *Profile) CheckExamples() (bad []BadExample) {
 		{"headless", p.Examples.Headless, "headless with a prompt", func(c Call, _ []string) bool { return c.Headless && c.Prompt && c.Session }},
 		{"prompt", p.Examples.Prompt, "with a prompt", func(c Call, _ []string) bool { return c.Prompt }},
 		{"noprompt", p.Examples.NoPrompt, "without a prompt", func(c Call, _ []string) bool { return !c.Prompt && !c.Headless }},
-		{"adjusted", p.Examples.Adjusted, "adjusted", func(_ Call, a []string) bool { return added(a) }},
-		{"unadjusted", p.Examples.Unadjusted, "unadjusted", func(_ Call, a []string) bool { return !added(a) }},
+		{"adjusted", p.Examples.Adjusted, "adjusted", added},
+		{"unadjusted", p.Examples.Unadjusted, "unadjusted", func(c Call, a []string) bool { return !added(c, a) }},
 	} {
 		for _, line := range kind.lines {
 			args := strings.Fields(line)

@@ -22,7 +22,8 @@ import (
 const (
 	// ClaudeTranscript: Home/sessions/PID.json names the session and its status;
 	// the transcript is Home/projects/CWD/SESSION.jsonl, where CWD has a dash for
-	// every character but letters and digits. Measured with Claude Code 2.1.332.
+	// every character but letters and digits. The debug log is the one that
+	// --debug-file names. Measured with Claude Code 2.1.332.
 	ClaudeTranscript = "claude-transcript"
 	// CodexRollout: Home/sessions/YYYY/MM/DD/rollout-*.jsonl, held open by the
 	// native process together with Home/thread-writer-locks/THREAD.lock.
@@ -59,7 +60,7 @@ type Spec struct {
 	// Started is when the agent was started. Records with older timestamps are
 	// not new, even in a new file (forked and resumed sessions copy history).
 	Started time.Time
-	// Files are the files to follow: for File all of them, for Gemini the debug
+	// Files are the files to follow: for File all of them, for Claude and Gemini the debug
 	// log. Absolute; they need not exist yet. Those that exist are followed from
 	// their end.
 	Files []string
@@ -77,7 +78,7 @@ type Spec struct {
 const (
 	SourceTranscript = "transcript" // Claude's
 	SourceRollout    = "rollout"    // Codex's
-	SourceDebug      = "debug"      // Gemini's or Qwen's debug log
+	SourceDebug      = "debug"      // Claude's, Gemini's or Qwen's debug log
 	SourceChat       = "chat"       // Gemini's or Qwen's chat file
 	SourceFile       = "file"       // a file of Spec.Files
 	SourceStatus     = "status"     // Claude's sessions/PID.json

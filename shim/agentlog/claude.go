@@ -39,6 +39,11 @@ var sessionName = lazily(`^[A-Za-z0-9-]{1,64}$`)
 
 func (c *claude) begin(t *tailer) {
 	c.sizes = sizes(filepath.Join(t.spec.Home, "projects", projectDir(t.spec.Cwd)), "*.jsonl")
+	for _, path := range t.spec.Files {
+		f := t.add(SourceDebug, filepath.Dir(path), filepath.Base(path), 0)
+		f.joinRows, f.atEnd, f.freshSince = true, true, t.spec.Started
+	}
+	t.read()
 }
 
 func (c *claude) look(t *tailer) {

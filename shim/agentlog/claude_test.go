@@ -195,3 +195,20 @@ func FuzzClaudeStatus(f *testing.F) {
 		}
 	})
 }
+
+// The debug log that --debug-file names: whole records, only those since the
+// launch, and a row that is quoted inside one is no record.
+func TestClaudeDebugLog(t *testing.T) {
+	h := claudeHome{t, t.TempDir()}
+	log := filepath.Join(t.TempDir(), "debug.log")
+	b := newBench(t, Spec{Kind: ClaudeTranscript, Home: h.dir, Cwd: cwd, PID: 10, Procs: alone(), Started: launch, Files: []string{log}})
+	const refused = "[ERROR] API error (attempt 1/11): 429 429 {}"
+	write(t, log, "2026-11-29T16:45:01.000Z "+refused+"\n")
+	b.expect("2026-11-29T16:45:01.000Z " + refused)
+	write(t, log, "2026-11-29T16:45:02.000Z [DEBUG] a hook printed\n2026-11-28T16:45:01.000Z "+refused+"\n  2026-11-29T16:45:03.000Z "+refused+"\n")
+	b.expect("2026-11-29T16:45:02.000Z [DEBUG] a hook printed")
+	h.status(10, "aaaa", "busy")
+	b.expect("<busy>")
+	write(t, h.transcript("aaaa"), "a1\n")
+	b.expect("a1")
+}

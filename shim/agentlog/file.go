@@ -172,8 +172,8 @@ func (f *file) lineEnd(tail []byte) {
 	}
 }
 
-// recordHead begins a record of the debug log of Gemini (0.61.0) or Qwen Code
-// (0.15.10, without the first brackets). A record is written at once, so rows
+// recordHead begins a record of the debug log of Gemini (0.61.0), or of Qwen
+// Code (0.15.10) and Claude Code (2.1.332), without the first brackets. A record is written at once, so rows
 // without a head belong to the record above if they came with it.
 var recordHead = lazily(`^(?:\[\d{4}-\d\d-\d\dT[0-9:.]+Z\]|\d{4}-\d\d-\d\dT[0-9:.]+Z) \[[A-Z]+\] `)
 

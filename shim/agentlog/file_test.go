@@ -224,6 +224,12 @@ func TestOldRecords(t *testing.T) {
 		`{"timestamp":"2026-11-29T16:45:01.5Z"}`:                                               false,
 		`{"snapshot":{"timestamp":"2026-11-28T00:00:00Z"},"timestamp":"2026-11-29T17:00:00Z"}`: false,
 		`{"timestamp":"2026-11-28T00:00:00Z","m":{"timestamp":"2026-11-27T00:00:00Z"}}`:        true,
+		// debug logs: the record's own time, not those that it quotes
+		`2026-11-29T16:44:50.000Z [ERROR] API error (attempt 1/11): 429 429 {}`:           true,
+		`2026-11-29T16:45:01.341Z [ERROR] API error (attempt 1/11): 429 429 {}`:           false,
+		`2026-11-29T16:45:01.341Z [DEBUG] hook said {"timestamp":"2026-11-28T00:00:00Z"}`: false,
+		`2026-11-29T16:44:50.000Z [DEBUG] hook said {"timestamp":"2026-11-29T17:00:00Z"}`: true,
+		`2026-99-29T16:44:50.000Z [ERROR] API error (attempt 1/11)`:                       false,
 		`{"timestamp":"soon"}`:           false,
 		`{"timestamp":"`:                 false,
 		`{"type":"mode"}`:                false,
