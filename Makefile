@@ -21,7 +21,7 @@ fuzz: ## every fuzz target for 20 s each
 	  done; \
 	done
 
-bench: build ## qshim beside a bare loop, script and tmux: start, keys, output, memory (3 min)
+bench: build ## qshim beside a bare loop, script and tmux: start, keys, output, memory (5 min)
 	go run ./cmd/internal/bench ./qshim
 
 agents: ## install the pinned real agent CLIs outside the clone; prints where

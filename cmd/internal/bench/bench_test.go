@@ -163,11 +163,11 @@ func TestSmallTable(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	h, all := newTestHarness(t)
-	tab := measure(h, all, options{rounds: 1, keys: 20, mib: 1, window: 100 * time.Millisecond, most: time.Minute})
+	tab := measure(h, all, options{rounds: 1, keys: 20, mib: 1, window: 100 * time.Millisecond})
 	for _, line := range tab.failed {
 		t.Error(line)
 	}
-	for _, f := range []*figure{figStart, figEcho50, figEcho90, figLines, figFrames} {
+	for _, f := range []*figure{figStart, figStartCPU, figEcho50, figEcho90, figLines, figFrames} {
 		for _, w := range all {
 			if v := tab.values(w.name, f); len(v) != 1 || v[0] <= 0 {
 				t.Errorf("%s, %s: %v", f.name, w.name, v)
@@ -181,6 +181,24 @@ func TestSmallTable(t *testing.T) {
 		if v := tab.values(bareName, figFloodRSS); len(v) != 1 || v[0] < 0.5 {
 			t.Errorf("its memory: %v", v)
 		}
+	}
+}
+
+// TestBounded: a bench that takes too long prints what it has, is no failure, and
+// leaves nothing.
+func TestBounded(t *testing.T) {
+	leaves(t)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	env, err := exec.LookPath("env") // which runs a command, as qshim does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bench(t.Context(), env, options{rounds: 1 << 30, keys: 10, mib: 1, window: time.Hour, most: 300 * time.Millisecond}); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(tmp); len(left) > 0 || err != nil {
+		t.Errorf("left: %v %v", left, err)
 	}
 }
 

@@ -28,9 +28,9 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of everything")
 	flag.IntVar(&o.keys, "keys", 300, "keys a round")
-	flag.IntVar(&o.mib, "mib", 8, "MiB of each kind of output a round")
+	flag.IntVar(&o.mib, "mib", 32, "MiB of each kind of output a round")
 	flag.DurationVar(&o.window, "window", 2*time.Second, "how long an idle and a painting command are watched")
-	flag.DurationVar(&o.most, "most", 5*time.Minute, "after this no round begins")
+	flag.DurationVar(&o.most, "most", 5*time.Minute, "after this everything is ended and what was measured is printed")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: bench [flags] QSHIM")
 		flag.PrintDefaults()
@@ -68,7 +68,9 @@ func bench(ctx context.Context, qshim string, o options) (err error) {
 		return err
 	}
 	defer func() { err = firstOf(err, os.RemoveAll(dir)) }()
-	h, err := newHarness(ctx, dir)
+	bounded, cancel := context.WithTimeout(ctx, o.most)
+	defer cancel()
+	h, err := newHarness(bounded, dir)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type figure struct {
 // The figures, with the targets of the project.
 var (
 	figStart    = &figure{name: "start and exit, ms", most: 1.5, ofBare: true}
+	figStartCPU = &figure{name: "start and exit, CPU ms"}
 	figEcho50   = &figure{name: "key echo p50, µs", most: 1.15, ofBare: true}
 	figEcho90   = &figure{name: "key echo p90, µs"}
 	figLines    = &figure{name: "lines, CPU ms", most: 1.25, ofBare: true}
@@ -24,7 +25,7 @@ var (
 	figSpin     = &figure{name: "context switches a second, 80 ms spinner", most: 1.1, ofBare: true}
 	figIdleRSS  = &figure{name: "RSS of all processes idle, MiB", most: 12}
 	figFloodRSS = &figure{name: "RSS of all processes after a flood, MiB", most: 12}
-	figures     = []*figure{figStart, figEcho50, figEcho90, figLines, figFrames, figIdle, figSpin, figIdleRSS, figFloodRSS}
+	figures     = []*figure{figStart, figStartCPU, figEcho50, figEcho90, figLines, figFrames, figIdle, figSpin, figIdleRSS, figFloodRSS}
 )
 
 // table collects samples. A sample that is missing keeps its place, so that
@@ -78,6 +79,9 @@ func (t *table) values(name string, f *figure) (out []float64) {
 func (t *table) print(w io.Writer) {
 	fmt.Fprintf(w, "%d rounds, terminal %dx%d; median [min-max]; ratios to the %s, within a round\n", t.rounds, cols, rows, bareName)
 	for _, f := range figures {
+		if !slices.ContainsFunc(t.names, func(name string) bool { return len(t.got[name][f]) > 0 }) {
+			continue
+		}
 		fmt.Fprintf(w, "\n%s\n", f.name)
 		for _, name := range t.names {
 			v := t.values(name, f)
