@@ -76,7 +76,7 @@ func (d *Dir) commit(h *holder, changes []change, events []Event) error {
 		return err
 	}
 	defer closeFD(fd)
-	return d.carryOut(h.rooms, fd, changes, in.Events)
+	return d.carryOut(h, fd, changes, in.Events)
 }
 
 // The first byte of the file "intent".
@@ -129,7 +129,8 @@ func clearIntent(fd int) error {
 
 // carryOut does what the intent says. If it fails before the first rename, the
 // intent is withdrawn and nothing has happened.
-func (d *Dir) carryOut(r *rooms, fd int, changes []change, ev *intentLines) error {
+func (d *Dir) carryOut(h *holder, fd int, changes []change, ev *intentLines) error {
+	r := h.rooms
 	if err := d.placeAll(r, changes, func() error { return d.redoLines(r, ev) }); err != nil {
 		var part partlyError
 		if errors.As(err, &part) {
@@ -143,6 +144,9 @@ func (d *Dir) carryOut(r *rooms, fd int, changes []change, ev *intentLines) erro
 		return err
 	}
 	err := d.at("clear intent")
+	if err == nil {
+		err = h.placed()
+	}
 	if err == nil {
 		err = clearIntent(fd)
 	}
@@ -306,6 +310,9 @@ func (d *Dir) settle(h *holder) error {
 		return err
 	}
 	if err := d.placeAll(h.rooms, changes, func() error { return d.redoLines(h.rooms, in.Events) }); err != nil {
+		return err
+	}
+	if err := h.placed(); err != nil {
 		return err
 	}
 	fd, err := openAt(h.top, intentName, forWrite)

@@ -97,6 +97,18 @@ func (h *holder) touch() error {
 	return nil
 }
 
+// placed raises it to the next odd number, after the last rename of an intent
+// and before the intent is cleared: a reader who has looked at some files before
+// and at others after finds either the intent or another number. (Siblings are
+// told by the first rename, so they look in the middle of it.)
+func (h *holder) placed() error {
+	if err := writeStamp(h.fd, h.gen+2); err != nil {
+		return err
+	}
+	h.gen += 2
+	return nil
+}
+
 func (h *holder) done() {
 	if h.touched {
 		_ = writeStamp(h.fd, h.gen+1) // left odd it is only slower

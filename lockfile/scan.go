@@ -254,8 +254,8 @@ func (d *Dir) Glance() (Ledger, error) {
 }
 
 // read looks again while others write, so that a change of several files is
-// seen whole; when they do so without pause, the third look must do, and the
-// next hint brings the rest.
+// seen whole; when they do so without pause, the tenth look must do, and the
+// next hint brings the rest. (One change moves the count three times.)
 func (d *Dir) read(siblings bool, look func(*rooms) (Ledger, error)) (Ledger, error) {
 	r, err := d.enter()
 	if err != nil {
@@ -285,7 +285,7 @@ func (d *Dir) read(siblings bool, look func(*rooms) (Ledger, error)) (Ledger, er
 			}
 			return l, d.wrap(err)
 		}
-		if try >= 3 {
+		if try >= 10 {
 			return l, nil // whoever wrote meanwhile has completed any intent
 		}
 	}
