@@ -88,9 +88,13 @@ func (a *agent) next() {
 }
 
 // in plans the end of a phase. One that comes during a stop waits for the
-// continue.
+// continue, and so does local work that a person begins during one.
 func (a *agent) in(d time.Duration, end func()) {
 	a.end = end
+	if a.stopped && a.phase == working {
+		a.left = d
+		return
+	}
 	a.timer = a.run.after(d, func() {
 		if a.stopped {
 			a.missed = true
