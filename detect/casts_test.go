@@ -81,6 +81,7 @@ func judgeCast(want []string, got []detect.Explained) string {
 
 // TestRecordings replays every recording of a real agent.
 func TestRecordings(t *testing.T) {
+	detect.OneGoroutine(t)
 	misses := known(t, "testdata/known-misses.txt")
 	profiles := map[string]*detect.Profile{}
 	right, labelled, alarms := map[string]int{}, map[string]int{}, 0

@@ -14,6 +14,7 @@ import (
 // agent: on a pipe, on the other, and on a terminal. Failed with a limit it is
 // one finding that acts; ended well, its text was an answer.
 func TestHeadlessMessages(t *testing.T) {
+	detect.OneGoroutine(t)
 	misses := known(t, "testdata/known-misses.txt")
 	profiles := map[string]*detect.Profile{}
 	for _, m := range messages(t) {

@@ -14,6 +14,7 @@ import (
 // ends, keeps little and makes nothing of it. The test's own time limit is the
 // judge of "ends".
 func TestHostileLines(t *testing.T) {
+	detect.OneGoroutine(t)
 	deep := strings.Repeat(`{"a":`, 40000)
 	wide := `{"type":"error","error":{"message":"` + strings.Repeat(`\u0000\\n`, 20000) + `"}}`
 	for name, line := range map[string]string{

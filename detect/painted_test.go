@@ -39,6 +39,7 @@ func moves(rows []string) string {
 // the finding is that of the rows. Some of them are fed byte by byte too, all
 // with QSHIM_LONG=1.
 func TestPainted(t *testing.T) {
+	detect.OneGoroutine(t)
 	misses := known(t, "testdata/known-misses.txt")
 	n := 0
 	for _, m := range messages(t) {

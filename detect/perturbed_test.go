@@ -43,6 +43,7 @@ var changes = []struct {
 // TestPerturbed reads every labelled excerpt with one thing changed that does
 // not change what it means.
 func TestPerturbed(t *testing.T) {
+	detect.OneGoroutine(t)
 	misses := known(t, "testdata/known-misses.txt")
 	profiles := map[string]*detect.Profile{}
 	n, bad := 0, 0
@@ -93,6 +94,7 @@ func TestPerturbed(t *testing.T) {
 // TestBodies: an error body means the same with its keys in another order, with
 // or without blanks, in lines of its own, and escaped inside another.
 func TestBodies(t *testing.T) {
+	detect.OneGoroutine(t)
 	for _, c := range []struct{ typ, msg, class string }{
 		{"rate_limit_error", "This request would exceed your account's rate limit. Please try again later.", "rate"},
 		{"overloaded_error", "Overloaded", "overload"},

@@ -54,6 +54,7 @@ func TestSentences(t *testing.T) {
 // TestSentencesInRows puts each sentence into the rows in which the agents show
 // a provider's answer.
 func TestSentencesInRows(t *testing.T) {
+	OneGoroutine(t)
 	for _, form := range []struct {
 		agent string
 		mode  Mode

@@ -221,6 +221,7 @@ var signsOf = map[string][2]string{
 // TestOrdinaryTraffic: some minutes of it, at a width that changes; an hour
 // with QSHIM_LONG=1.
 func TestOrdinaryTraffic(t *testing.T) {
+	detect.OneGoroutine(t)
 	turns := 16
 	if os.Getenv("QSHIM_LONG") != "" {
 		turns = 400 // of 9 s each

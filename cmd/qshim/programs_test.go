@@ -27,7 +27,7 @@ type program struct {
 	name, need string
 	argv       string // read by sh
 	steps      []step
-	hide       string // what differs between two runs of the program itself
+	skip       int // rows at the top that change by themselves: htop's meters
 }
 
 func programs() []program {
@@ -56,7 +56,7 @@ func programs() []program {
 			{keys: []string{"Space", "F2"}, want: `(?i)categories`},
 			{keys: []string{"Down", "Down"}, want: `(?i)colors`},
 			{keys: []string{"F10", "q"}, want: `PROMPT\d?#`},
-		}, hide: `htop \d.*|Load average.*|Uptime.*|Tasks.*|(?i)\b(mem|swp|cpu)\[.*|\s*\d+\[.*`},
+		}, skip: 6},
 		{name: "fzf", need: "fzf", argv: "fzf --no-mouse --layout=reverse < text", steps: []step{
 			{want: `100/100`},
 			{keys: []string{"9 宽"}, want: `19/100`},
@@ -86,7 +86,7 @@ func programs() []program {
 type pair struct {
 	t    *testing.T
 	tmux func(args ...string) (string, error)
-	hide *regexp.Regexp
+	skip int
 }
 
 func newPair(t *testing.T) *pair {
@@ -144,22 +144,19 @@ func (p *pair) screens() (direct, qshim string) {
 	p.t.Helper()
 	show := func(name string) string {
 		text := p.must("capture-pane", "-e", "-p", "-t", "x:"+name)
-		if p.hide != nil {
-			text = p.hide.ReplaceAllString(text, "")
-		}
-		return spelled(text) + p.must("display", "-p", "-t", "x:"+name, "#{cursor_x},#{cursor_y} #{cursor_flag} #{alternate_on} #{mouse_any_flag} #{keypad_flag} #{pane_width}x#{pane_height}")
+		return spelled(text, p.skip) + p.must("display", "-p", "-t", "x:"+name, "#{cursor_x},#{cursor_y} #{cursor_flag} #{alternate_on} #{mouse_any_flag} #{keypad_flag} #{pane_width}x#{pane_height}")
 	}
 	return show("direct"), show("qshim")
 }
 
 // spelled spells a capture out cell by cell: tmux puts a colour change before or
 // behind an untouched blank as it was drawn, which nobody sees.
-func spelled(capture string) string {
+func spelled(capture string, skip int) string {
 	lines := strings.Split(strings.TrimSuffix(capture, "\n"), "\n")
 	scr := screen.New(200, len(lines))
 	_, _ = scr.Write([]byte(strings.Join(lines, "\r\n"))) // never fails
 	var out strings.Builder
-	for y := range lines {
+	for y := skip; y < len(lines); y++ {
 		var pen screen.Style
 		for x := range 200 {
 			c := scr.Cell(x, y)
@@ -222,9 +219,6 @@ func TestProgramsLookTheSame(t *testing.T) {
 				t.Skip(prog.need + " is not installed")
 			}
 			p := newPair(t)
-			if prog.hide != "" {
-				p.hide = regexp.MustCompile(prog.hide)
-			}
 			p.equal(step{want: `(?m)^PROMPT#`})
 			p.do(step{keys: []string{"clear", "Enter"}})
 			p.equal(step{want: `^PROMPT#`})
@@ -235,6 +229,10 @@ func TestProgramsLookTheSame(t *testing.T) {
 			p.equal(step{want: `^PROMPT#`})
 			p.do(step{keys: []string{"x", "Enter"}})
 			for _, s := range prog.steps {
+				p.skip = prog.skip
+				if strings.Contains(s.want, "PROMPT") {
+					p.skip = 0
+				}
 				if len(s.keys) > 0 && s.want != "" {
 					p.do(s)
 				}
