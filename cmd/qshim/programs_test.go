@@ -124,6 +124,9 @@ func newPair(t *testing.T) *pair {
 		p.must(append(what, "-n", name, "-e", "SOCK="+inner, "env -u TMUX -u TMUX_PANE PS1='PROMPT# ' sh")...)
 	}
 	t.Cleanup(func() {
+		for _, name := range []string{"direct", "qshim"} { // a nested server of a test that failed
+			_ = exec.Command("tmux", "-S", filepath.Join(short, name), "kill-server").Run()
+		}
 		_, _ = p.tmux("kill-server") // it may have ended with its last window
 		_ = os.RemoveAll(short)      // a directory of sockets in the system's own temporary one
 	})
