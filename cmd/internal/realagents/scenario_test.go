@@ -102,6 +102,7 @@ func (c scenario) call(b *bench) {
 		argv = append([]string{os.Getenv(builtAs)}, argv...)
 	}
 	env := append(append(append([]string{}, b.setup.Env...), b.env()...), c.env...)
+	env = append(env, "QSHIM_RESUME=never") // what a limit ends, ends here
 	path, err := lookPath(argv[0], env)
 	b.must(err)
 	cmd := exec.CommandContext(ctx, path, argv[1:]...)

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider"
 )
 
 // siblings are the tests of several sessions; without qshim nobody waits.
@@ -56,6 +58,24 @@ func TestSiblingWaits(t *testing.T) {
 				t.Errorf("%d refusals, want the one", n)
 			}
 		})
+	}
+}
+
+// claude -p says nothing of its retries: its debug log does, so that a sibling
+// waits for them as for any other.
+func TestSiblingWaitsForHiddenRetries(t *testing.T) {
+	b := siblings(t, Claude)
+	b.control(`{"scenario":{"kind":"rate","retry_after_s":8,"next":1,"match":"pane1"}}`)
+	two := b.launch(Launch{Args: headless(Claude, "pane2 hold=10m")})
+	b.counted(func(s fakeprovider.AccountCount) bool { return s.Answering > 0 })
+	b.launch(Launch{Args: headless(Claude, "pane1 go on")})
+	b.refused(1)
+	took := b.eventually("pane 2 is stopped", 4*time.Second, func() bool { return b.stopped(two) })
+	b.Logf("stopped %v after the refusal", took)
+	b.logged("the hidden retry", func(e event) bool { return e.Event == "finding" && e.Rule == "retry-logged" })
+	b.eventually("pane 2 goes on", patience, func() bool { return !b.stopped(two) })
+	if n := b.provider.Counts().Sum("", "").Limited; n != 1 {
+		t.Errorf("%d refusals, want the one", n)
 	}
 }
 
