@@ -305,10 +305,14 @@ func holdOf(lim lockfile.Limiter, class finding.Class) *lockfile.Hold {
 }
 
 // running is the limiter's hold of a class as far as its run goes on: one that
-// ended a while ago and was probed by nobody is over.
+// ended a while ago and was probed by nobody is over, and one that nobody could
+// probe for as long as a run may last: the machine slept, or its clock was set.
 func (e *edit) running(c Constants, lim lockfile.Limiter, class finding.Class) *lockfile.Hold {
 	h := holdOf(lim, class)
-	if h == nil || h.Blocked || lim.Probe != nil || e.in.Now.Sub(h.Until) <= c.Probe.Start {
+	if h == nil || h.Blocked || e.in.Now.Sub(h.Until) <= c.Probe.Start {
+		return h
+	}
+	if pr := lim.Probe; pr != nil && !(isTransient(class) && pr.Since.Sub(h.Until) >= c.transient(class).GiveUp) {
 		return h
 	}
 	return nil

@@ -48,7 +48,7 @@ type killer struct {
 // probe, and continue.
 func TestRandomKills(t *testing.T) {
 	kills := number(t, "QSHIM_SOAK_KILLS", 60)
-	workers := min(24, 4+kills/20)
+	workers := number(t, "QSHIM_SOAK_SHIMS", min(24, 4+kills/20)) // at a time
 	f := newFleet(t, faultyQshim, fastPolicy)
 	f.open()
 	f.start(stationOpt{}).ready().end() // makes the directory's rooms

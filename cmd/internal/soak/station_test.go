@@ -57,6 +57,9 @@ calm = "10ms"
 [launch]
 gap = "20ms"
 answer = "200ms"
+[concurrency]
+grow = "500ms"
+grow_hidden = "500ms"
 `
 
 // slowPolicy lets a suspension stand until it is looked at.
@@ -139,7 +142,7 @@ func claudeRows(key byte) string {
 func claudeScript() string {
 	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	var b strings.Builder
-	b.WriteString("#!/bin/sh\n[ -n \"$SOAK_DEAF\" ] && trap '' HUP\n" +
+	b.WriteString("#!/bin/sh\n[ -n \"$SOAK_PID\" ] || exit 0 # a command of ours asks for its version\n[ -n \"$SOAK_DEAF\" ] && trap '' HUP\n" +
 		"[ \"$1\" = -p ] && { sleep 600 </dev/null >/dev/null 2>&1 & echo $! >\"$SOAK_PID.tool\"; }\n" +
 		"echo $$ >\"$SOAK_PID.new\" && mv \"$SOAK_PID.new\" \"$SOAK_PID\"\nexec 3<>\"$SOAK_CTL\"\n" +
 		"[ \"$1\" = -p ] || printf %s " + quoted(claudeRows('b')) + "\nwhile read -r k <&3; do case $k in\n")

@@ -157,8 +157,8 @@ func (p *play) run() {
 	// A shim killed between deciding a change and putting it in place has woken
 	// nobody: it stands in the ledger, and the next look of anybody shows it.
 	if !h.shim.ended() {
-		eventually(p.t, "the siblings are suspended", func() bool {
-			return (s.shim.ended() || stopped(s.pid())) && stopped(rest.pid()) || p.count("suspend") > 1
+		eventually(p.t, "the siblings are suspended", func() bool { // or it is killed only now
+			return h.shim.ended() || (s.shim.ended() || stopped(s.pid())) && stopped(rest.pid()) || p.count("suspend") > 1
 		})
 	}
 	l := p.add(launcher)
