@@ -170,10 +170,23 @@ func (v view) waking(r *ruling, s lockfile.Session) {
 	if r.Action == Wait {
 		at(v.p.at(r.Limiter).waitsUntil(s)) // then it gives up
 	}
-	if held {
+	if held || s.State == lockfile.Running && v.limited(s) {
 		// Those further back look again a little earlier, not all in one instant.
+		// A running one looks too: it may have missed that it is to be suspended,
+		// and those behind it wait for its slot.
 		spread := time.Duration(min(r.Place, 64)) * v.p.C.Suspend.Recheck / 256
 		at(v.now.Add(v.p.C.Suspend.Recheck - spread))
 	}
 	r.Wake = wake
+}
+
+// limited: something on its limiters may concern a running session.
+func (v view) limited(s lockfile.Session) bool {
+	for _, id := range limitersOf(v.l, s) {
+		lim := v.l.Limiters[id]
+		if _, capped := v.p.capOf(lim); capped || len(lim.Holds) > 0 {
+			return true
+		}
+	}
+	return false
 }
