@@ -155,8 +155,8 @@ func TestResumeNotIntoADialog(t *testing.T) {
 		b.logged("exit", func(e event) bool { return e.Event == "exit" })
 		b.askedExactly("pane1 go on 429")
 		for _, e := range b.events() {
-			if e.Event == "resume" {
-				b.Errorf("%v", e)
+			if e.Event == "resume" && e.Reason != "wait" && e.Reason != "dialog" {
+				b.Errorf("%v: %s", e, e.Reason)
 			}
 		}
 	})

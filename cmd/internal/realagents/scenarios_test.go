@@ -196,7 +196,7 @@ func headlessScenarios() []scenario {
 		{name: "recital", agent: Gemini, slow: true, control: recite(Gemini), args: text, answers: true, shows: `exhaustedyourdailyquota`},
 
 		{name: "bad-key", agent: OpenCode, control: badKey, args: []string{"run", "pane1 go on"}, code: 1,
-			shows: `Error:IncorrectAPIkeyprovided`, class: "auth"},
+			shows: `IncorrectAPIkeyprovided`, class: "auth"}, // its "Error:" is coloured
 		{name: "bad-key-json", agent: OpenCode, slow: true, control: badKey, args: []string{"run", "--format", "json", "pane1 go on"}, code: 1,
 			shows: `IncorrectAPIkeyprovided`, class: "auth"},
 		{name: "recital", agent: OpenCode, slow: true, control: recite(OpenCode), args: []string{"run", "pane1 go on"}, answers: true, shows: `Ratelimitreachedforgpt-5`},
