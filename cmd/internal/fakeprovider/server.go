@@ -139,6 +139,9 @@ func (s *Server) Start(addr string) (url string, stop func(), err error) {
 			busy.Add(1)
 			defer busy.Done()
 			s.ServeHTTP(w, r)
+			if ctx.Err() != nil {
+				panic(http.ErrAbortHandler) // stopped: an answer that was cut must not end as if it were whole
+			}
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 30 * time.Second,
