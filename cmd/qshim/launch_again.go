@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"os"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +33,7 @@ type again struct {
 	feed    *shim.Feed
 	file    int64 // where a file on standard input stood at the start; -1: it is none
 	replied bool  // the model has answered in one of the runs
+	caught  chan os.Signal
 }
 
 // again says what is done should a limit break this launch; nil: nothing.
@@ -50,6 +54,7 @@ func (l *launch) again() *again {
 		return g
 	}
 	g.attempt.Able = func(a *shim.Attempt) bool { return l.nextArgs(g) != nil }
+	g.catch()
 	if term.IsTerminal(0) && term.IsTerminal(1) {
 		return g
 	}
@@ -65,6 +70,32 @@ func (l *launch) again() *again {
 		g.spool = shim.NewSpool("")
 	}
 	return g
+}
+
+// catch listens from the first run on: a signal between a run and the wait for
+// the next one would kill qshim with what the run wrote still in the spool.
+func (g *again) catch() {
+	set := []os.Signal{unix.SIGTERM}
+	for _, s := range []syscall.Signal{unix.SIGHUP, unix.SIGINT} {
+		if !signal.Ignored(s) { // nohup: stays ignored
+			set = append(set, s)
+		}
+	}
+	g.caught = make(chan os.Signal, 1)
+	signal.Notify(g.caught, set...)
+}
+
+// untilCaught is done when one of these signals has come.
+func (g *again) untilCaught(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-g.caught:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // kindOf is the file type of a descriptor, 0 if it is closed.
@@ -111,6 +142,9 @@ func (l *launch) runAgain(ctx context.Context, g *again, code int, err error) (i
 			say(l.a.stderr, "%s", l.voice.failedAgain(l.t.Profile.Title, code))
 		}
 	}
+	if g.caught != nil {
+		signal.Stop(g.caught) // a reader that does not read may be given up on
+	}
 	if err == nil && g.attempt.Failed {
 		l.tellFailed(g)
 	}
@@ -125,6 +159,8 @@ func (l *launch) runAgain(ctx context.Context, g *again, code int, err error) (i
 
 // awaitAgain waits for the task's turn. False: it is not done again.
 func (l *launch) awaitAgain(ctx context.Context, g *again) bool {
+	ctx, cancel := g.untilCaught(ctx)
+	defer cancel()
 	w := l.launchWait()
 	w.Again, w.Skip = true, false
 	v, _ := w.OnTerminal(ctx)
