@@ -62,7 +62,7 @@ func (b *bench) line() string {
 }
 
 // shellsByDefault is what a CI run has time for.
-var shellsByDefault = []string{"claude/bash", "codex/zsh", "gemini/dash"}
+var shellsByDefault = []string{"claude/bash", "codex/zsh", "codex/dash"}
 
 // Ctrl-Z gives the shell's prompt back, fg the agent's screen, and the next
 // prompt is answered: under each shell with each agent.

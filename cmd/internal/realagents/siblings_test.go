@@ -48,8 +48,8 @@ func (b *bench) goesOn(s *Session) {
 func TestSiblingWaits(t *testing.T) {
 	for _, a := range Agents() {
 		t.Run(string(a), func(t *testing.T) {
-			if a == Qwen {
-				wholeOnly(t) // its debug log tells, and is found some seconds later
+			if a != Claude && a != Codex {
+				wholeOnly(t) // Qwen's debug log is found some seconds late; the others pass, and take long to start
 			}
 			b := siblings(t, a)
 			one, two := b.suspended("8")
