@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -16,6 +18,9 @@ func TestMain(m *testing.M) {
 	if !isTestRun(os.Args) {
 		main()
 	}
+	// What nohup ignores its programs would ignore too; a caught signal is theirs
+	// by default again.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	adopt()
 	code := m.Run()
 	if left := orphans(); len(left) > 0 && code == 0 {
