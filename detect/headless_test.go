@@ -129,6 +129,7 @@ func TestHeadlessCalls(t *testing.T) {
 		{"codex's records on a terminal", "codex", "terminal", []string{"\x1b[?25l\x1b]0;proj\a" + `{"type":"thread.started"}`, `{"type":"turn.failed","error":{"message":"Quota exceeded. Check your plan and billing details."}}`}, 1, "credit/certain"},
 		{"claude", "claude", "stdout", []string{"You've hit your 5-hour limit · resets 6:54pm (UTC)"}, 1, "window/strong"},
 		{"claude's spend cap", "claude", "terminal", []string{"API Error: Request rejected (429) · You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."}, 1, "spend/strong"},
+		{"opencode recites a retry", "opencode", "stdout", []string{"> build · gpt-5", "", "Rate limit reached for gpt-5 on requests per min (RPM): Limit 3, Used 3. [retrying in 20s attempt #1]"}, 0, ""},
 		{"claude recites", "claude", "stdout", []string{"You've hit your 5-hour limit · resets 6:54pm (UTC)"}, 0, ""},
 		{"claude, turns", "claude", "stdout", []string{"Error: Reached max turns (10)"}, 1, ""},
 		{"gemini's own code", "gemini", "stderr", []string{`Error when talking to Gemini API Full report available at: /tmp/gemini-client-error.json TerminalQuotaError: You have exhausted your daily quota on this model.`, `    at classifyGoogleError (file:///chunk.js:1:1) {`, `  cause: {`, `    code: 429,`, `    message: 'Please retry in 34.07s.'`, `  }`, `}`, `An unexpected critical error occurred:[object Object]`}, 1, "daily/strong"},

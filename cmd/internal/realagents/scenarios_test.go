@@ -201,7 +201,7 @@ func headlessScenarios() []scenario {
 			shows: `IncorrectAPIkeyprovided`, class: "auth"},
 		{name: "recital", agent: OpenCode, slow: true, control: recite(OpenCode), args: []string{"run", "pane1 go on"}, answers: true, shows: `Ratelimitreachedforgpt-5`},
 		{name: "rate", agent: OpenCode, control: `{"scenario":{"kind":"rate","retry_after_s":2}}`, args: []string{"run", "pane1 go on"}, code: 1, slow: true,
-			shows: `Error:Ratelimitreachedforgpt-5`, class: "rate"},
+			shows: `Ratelimitreachedforgpt-5`, class: "rate"},
 
 		{name: "bad-key", agent: Qwen, slow: true, control: badKey, args: text, code: 1, shows: `\[APIError:401`, class: "auth"},
 		{name: "credit-json", agent: Qwen, slow: true, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("json"),
