@@ -2,7 +2,6 @@ package agentlog
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"sort"
@@ -14,9 +13,8 @@ import (
 // thread's rollout is opened only when its first turn starts. /new begins
 // another thread beside the old one. Measured with 0.171.0 and --no-daemon.
 type codex struct {
-	home    string          // Spec.Home without links, as /proc shows paths
+	openHome
 	before  map[string]bool // rollouts that existed before the launch, in the newest directories
-	blind   bool            // open files cannot be listed
 	guessed string          // the rollout taken by exclusion, when blind
 }
 
@@ -33,29 +31,11 @@ func (c *codex) begin(t *tailer) {
 	}
 }
 
-// resolve finds the home's name without links.
-func (c *codex) resolve(t *tailer) bool {
-	home, err := filepath.EvalSymlinks(t.spec.Home)
-	if err != nil {
-		c.home = t.spec.Home
-		return false
-	}
-	c.home = home
-	return true
-}
-
 func (c *codex) look(t *tailer) {
 	if !c.resolve(t) {
 		return // no home yet
 	}
-	c.blind = false
-	for _, pid := range t.spec.Procs.Family(t.spec.PID) {
-		open, err := t.spec.Procs.OpenFiles(pid)
-		c.blind = c.blind || errors.Is(err, ErrNoOpenFiles)
-		for _, path := range open {
-			c.held(t, path)
-		}
-	}
+	c.each(t, c.held)
 	if c.blind {
 		c.guess(t)
 	}

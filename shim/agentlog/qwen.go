@@ -1,7 +1,6 @@
 package agentlog
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,25 +14,14 @@ import (
 // old files. Measured with Qwen Code 0.15.10; the debug log is on unless
 // QWEN_DEBUG_LOG_FILE=0.
 type qwen struct {
-	home    string           // Spec.Home without links, as /proc shows paths
+	openHome
 	before  map[string]int64 // debug logs that existed before the launch
 	session string
-	blind   bool // open files cannot be listed
 }
 
 func (q *qwen) begin(t *tailer) {
 	q.resolve(t)
 	q.before = sizes(q.debug(), "*.txt")
-}
-
-func (q *qwen) resolve(t *tailer) bool {
-	home, err := filepath.EvalSymlinks(t.spec.Home)
-	if err != nil {
-		q.home = t.spec.Home
-		return false
-	}
-	q.home = home
-	return true
 }
 
 func (q *qwen) debug() string { return filepath.Join(q.home, "debug") }
@@ -42,16 +30,7 @@ func (q *qwen) look(t *tailer) {
 	if !q.resolve(t) {
 		return // no home yet
 	}
-	q.blind = false
-	for _, pid := range t.spec.Procs.Family(t.spec.PID) {
-		open, err := t.spec.Procs.OpenFiles(pid)
-		q.blind = q.blind || errors.Is(err, ErrNoOpenFiles)
-		for _, path := range open {
-			if filepath.Dir(path) == q.debug() {
-				q.take(t, path)
-			}
-		}
-	}
+	q.each(t, q.take)
 	if q.blind && q.session == "" {
 		q.guess(t)
 	}
@@ -61,7 +40,7 @@ func (q *qwen) look(t *tailer) {
 // take follows a debug log that is ours.
 func (q *qwen) take(t *tailer, path string) {
 	session, ok := strings.CutSuffix(filepath.Base(path), ".txt")
-	if !ok || !sessionName().MatchString(session) || t.files[path] != nil {
+	if filepath.Dir(path) != q.debug() || !ok || !sessionName().MatchString(session) || t.files[path] != nil {
 		return
 	}
 	q.session = session
