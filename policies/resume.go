@@ -153,11 +153,27 @@ func (e *edit) resumeEvent(id, why string) *lockfile.Event {
 }
 
 // beginAgain is start's part for a task that was due: from here on it counts as
-// done again, whatever comes of it.
+// done again, whatever comes of it. A look whether a window is back before its
+// time does not count: it is free, there are more of them in five hours than a
+// task may be done again, and the time bounds them.
 func (e *edit) beginAgain() {
 	e.s.Resume.Due = false
-	e.s.Resume.Runs++
+	if !e.looksAhead() {
+		e.s.Resume.Runs++
+	}
 	e.s.Resume.At = e.in.Now
+}
+
+// looksAhead: the session goes while a window or day is not known to be back.
+func (e *edit) looksAhead() bool {
+	for _, id := range limitersOf(e.l, e.s) {
+		for _, h := range e.l.Limiters[id].Holds {
+			if isLong(h.Class) && (h.Until.After(e.in.Now) || h.UntilSource == finding.Estimate) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // waitsSince is when a launch, or a task to be done again, began to wait.

@@ -21,6 +21,7 @@ import (
 //	began|busy|answer|ended|success|retry-over|exit|die|ctrl-z|fg|anyway|drop NAME
 //	usage NAME [context=N] [spent=N] [used=PERCENT] [ends=2h]
 //	release LIMITER                   a person opens it
+//	again NAME [ANSWER]               its run has failed and is to be done again; the answer, "due" unless said
 //	hold LIMITER 2h                   a person closes it for so long
 //	first NAME [not]                  a person puts it first; not: it does not wait
 //	continue-all                      a person continues whoever is stopped
@@ -140,6 +141,13 @@ func (s *script) do(f []string) {
 	case f[0] == "release":
 		l, ev := s.p.Release(s.l, s.in(""), limiterID(f[1]))
 		s.apply("", l, ev)
+		s.settle()
+	case f[0] == "again":
+		l, got, ev := s.p.WantResume(s.l, s.in(f[1]))
+		s.apply(f[1], l, ev)
+		if want := append(f[2:], string(policies.WillResume))[0]; string(got) != want {
+			s.bad("again: %s", got)
+		}
 		s.settle()
 	case f[0] == "hold":
 		l, ev := s.p.Hold(s.l, s.in(""), limiterID(f[1]), s.now.Add(s.duration(f[2])), finding.Local, "a meeting")

@@ -92,7 +92,7 @@ func (w *world) apply(self string, l lockfile.Ledger, events []lockfile.Event) {
 	w.l = l
 	for _, e := range events {
 		w.say("%-11s %-3s %s %s %s", e.Event, e.Session, e.Limiter, e.Class, e.Reason)
-		if (e.Event == "continue" || e.Event == "launch") && e.Reason != string(policies.Parked) {
+		if (e.Event == "continue" || e.Event == "launch" || e.Event == "resume" && e.Reason == "begin") && e.Reason != string(policies.Parked) {
 			w.let = append(w.let, e.Session)
 		}
 		if w.onEvent != nil {
