@@ -168,6 +168,7 @@ func (c *chaos) activity() {
 		{Typed: c.now}, {Typed: c.now, Busy: true, TurnBegan: true},
 		{Success: true, TurnEnded: true, Idle: true}, {RetryEnded: true}, {RetryEnded: true, AnswerBegun: true},
 	}
+	c.run(time.Millisecond) // a turn that begins in the very instant of a refusal is the refused one
 	c.act(id, rapid.SampledFrom(all).Draw(c.t, "activity"))
 }
 
