@@ -280,6 +280,19 @@ func (c *chaos) reasonLives(id string, s lockfile.Session, d policies.Decision) 
 	}
 }
 
+// ending: refused a moment ago. Who is still busy then takes its slot again, and
+// a nested one that of the session around it.
+func (c *chaos) ending(s lockfile.Session) bool {
+	var hit time.Time
+	for _, at := range s.Hits {
+		if at.After(hit) {
+			hit = at
+		}
+	}
+	since := c.now.Sub(hit)
+	return s.Broken && since < c.p.C.Probe.Start && since > -c.p.C.Probe.Start
+}
+
 // withinCap: never more than k busy, beyond those that are never chosen.
 func (c *chaos) withinCap(id string) {
 	k, capped := c.p.Cap(c.l, id)
@@ -289,8 +302,8 @@ func (c *chaos) withinCap(id string) {
 	free, chosen := map[string]bool{}, map[string]bool{}
 	for self, s := range c.l.Sessions {
 		d := c.last[self]
-		if !s.Alive || s.UserStopped || s.State != lockfile.Running || !policies.DrawsOn(s, id) || s.Broken || d.Action == policies.Suspend {
-			continue // one that was refused is about to be idle; one that is told to stop waits for a quiet moment
+		if !s.Alive || s.UserStopped || s.State != lockfile.Running || !policies.DrawsOn(s, id) || c.ending(s) || d.Action == policies.Suspend {
+			continue // one that was refused lately is about to be idle; one that is told to stop waits for a quiet moment
 		}
 		root := c.root(s)
 		switch {
@@ -326,10 +339,17 @@ func (c *chaos) neverChosen(id string, s lockfile.Session) bool {
 	if s.Observe || s.RunAnyway[id].Equal(s.Born) || !s.Typed.IsZero() && typed < 2*time.Minute && typed > -time.Minute {
 		return true
 	}
-	for x, at := range s.RunAnyway {
-		if policies.DrawsOn(s, x) && !at.Before(s.TurnBegan) {
-			return true
+	for x := s; ; { // what the user of a session around it said counts for it
+		for on, at := range x.RunAnyway {
+			if policies.DrawsOn(s, on) && !at.Before(s.TurnBegan) {
+				return true
+			}
 		}
+		parent, ok := c.l.Sessions[x.Parent]
+		if !ok || !parent.Alive {
+			break
+		}
+		x = parent
 	}
 	for _, lim := range c.l.Limiters {
 		if lim.Probe != nil && lim.Probe.Session == s.ID {

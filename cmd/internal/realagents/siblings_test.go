@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"qshim/cmd/internal/fakeprovider"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // siblings are the tests of several sessions; without qshim nobody waits.
@@ -166,7 +168,7 @@ func TestPausedAnswerLooksTheSame(t *testing.T) {
 
 			alone := b.start()
 			b.must(alone.Ask(prompt, patience))
-			b.must(alone.Text(regexp.MustCompile(`OK:pane2hold`), patience))
+			b.must(alone.Text(regexp.MustCompile(`OK:pane2hold=20sgap=1s`), patience))
 			var want, got string
 			b.must(alone.Until("the turn ends", patience, func(rows []string, _ string) bool { return b.composed(rows, "") && calm(rows) }))
 			err := two.Until("the same screen", patience, func(rows []string, _ string) bool {
@@ -174,7 +176,7 @@ func TestPausedAnswerLooksTheSame(t *testing.T) {
 				return want == got
 			})
 			if err != nil {
-				t.Errorf("never paused:\n%s\npaused:\n%s", want, got)
+				t.Errorf("never paused (-), paused (+):\n%s", cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
 			}
 		})
 	}
