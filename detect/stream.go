@@ -52,6 +52,13 @@ func (w *Watcher) Stream(now time.Time, out Stream, b []byte) Report {
 	return w.take(now)
 }
 
+// Lost says that bytes of a pipe were left out: the line in progress and what
+// comes of the next one before its end are no lines.
+func (w *Watcher) Lost(out Stream) {
+	p := &w.pipes[out&1]
+	p.skip, p.part = true, p.part[:0]
+}
+
 // feed cuts bytes into lines.
 func (p *pipe) feed(b []byte, each func([]byte)) {
 	for len(b) > 0 {

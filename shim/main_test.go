@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 // wrapMain is the smallest caller of the package: with ctlEnv it reports every
 // item and takes orders.
 func wrapMain(argv []string) int {
-	opt := Options{Argv: argv, Env: os.Environ(), Streams: true}
+	opt := Options{Argv: argv, Env: os.Environ(), Streams: true, Errors: true}
 	var err error
 	if opt.Path, err = exec.LookPath(argv[0]); err != nil {
 		fmt.Fprintln(os.Stderr, "not found")
@@ -165,7 +165,7 @@ func (c *control) report(t *Tap, done chan struct{}) {
 			case Output:
 				c.say("output %d dropped=%v", it.Total, it.Dropped)
 			case Stdout, Stderr:
-				c.say("stream%d %d", it.Kind, len(it.Data))
+				c.say("stream%d %x", it.Kind, it.Data)
 			case Input:
 				c.say("input held=%v %s", it.Held, hex.EncodeToString(it.Data))
 			case Resized:

@@ -87,8 +87,10 @@ func sessionMain(argv []string) int {
 	policy := config.Defaults().Policy
 	policy.C.Rate.Base, policy.C.Probe.Time = time.Second, 2*time.Second // a test does not wait half a minute
 	c := Config{
-		Options: Options{Path: path, Argv: argv, Env: without(without(os.Environ(), stateEnv), faultEnv)},
-		Title:   "Agent", Rules: rules, Zone: time.UTC, Store: store, Self: lease.ID(), Policy: policy,
+		Options: Options{Path: path, Argv: argv, Env: without(without(os.Environ(), stateEnv), faultEnv),
+			Streams: rules.HasStreams(), Errors: profile == "codex"},
+		Headless: profile == "codex",
+		Title:    "Agent", Rules: rules, Zone: time.UTC, Store: store, Self: lease.ID(), Policy: policy,
 		Voice: testVoice{}, Label: func(id string) string { return id }, Family: func(string) string { return "" },
 		Now: time.Now, Rand: func() float64 { return 0.5 }, Stderr: os.Stderr, TitleOn: true, OSC9: true,
 	}

@@ -15,15 +15,12 @@ import (
 // our help. stdin is the caller's own descriptor. stdout and stderr are too,
 // unless they are pipes and the profile can read them: then they are pipes of
 // ours, one if both are the same open file, so that 2>&1 keeps its order. So is
-// a file on stdout whose document is spooled.
+// a file on stdout whose document is spooled. Other files are read beside the
+// agent.
 func (s *Session) startOnPipes() error {
 	files := [3]uintptr{0, 1, 2}
-	var ends []int // the agent's ends, ours to close once it has them
-	defer func() {
-		for _, fd := range ends {
-			_ = unix.Close(fd)
-		}
-	}()
+	var ends pipeEnds
+	defer ends.close()
 	if s.opt.Streams {
 		same := term.Same(1, 2)
 		for fd := 1; fd <= 2; fd++ {
@@ -35,20 +32,15 @@ func (s *Session) startOnPipes() error {
 				files[2] = files[1]
 				continue
 			}
-			var p [2]int
-			if err := unix.Pipe(p[:]); err != nil {
+			st, err := s.ownPipe(fd, &files, &ends)
+			if err != nil {
 				return errors.Join(err, s.closeStreams())
 			}
-			unix.CloseOnExec(p[0])
-			unix.CloseOnExec(p[1])
-			_ = unix.SetNonblock(p[0], true) // a pipe of ours: it cannot fail
-			files[fd], ends = uintptr(p[1]), append(ends, p[1])
-			st := pipeStream(fd, p[0])
 			if spooled {
 				st.spool = s.opt.Spool
 			}
-			s.streams = append(s.streams, st)
 		}
+		s.readFiles(files, 1)
 	}
 	var err error
 	if s.opt.Feed != nil {
@@ -71,9 +63,36 @@ func (s *Session) startOnPipes() error {
 	return nil
 }
 
+// pipeEnds are the agent's ends of our pipes, ours to close once it has them.
+type pipeEnds []int
+
+func (e *pipeEnds) close() {
+	for _, fd := range *e {
+		_ = unix.Close(fd)
+	}
+}
+
+// ownPipe gives the agent a pipe of ours in the place of the caller's fd.
+func (s *Session) ownPipe(fd int, files *[3]uintptr, ends *pipeEnds) (*stream, error) {
+	var p [2]int
+	if err := unix.Pipe(p[:]); err != nil {
+		return nil, err
+	}
+	unix.CloseOnExec(p[0])
+	unix.CloseOnExec(p[1])
+	_ = unix.SetNonblock(p[0], true) // a pipe of ours: it cannot fail
+	files[fd], *ends = uintptr(p[1]), append(*ends, p[1])
+	st := pipeStream(fd, p[0])
+	s.streams = append(s.streams, st)
+	return st, nil
+}
+
 func (s *Session) closeStreams() error {
 	for _, st := range s.streams {
 		st.closeSrc()
+		if st.beside != nil {
+			_ = unix.Close(st.beside.fd)
+		}
 	}
 	s.streams = nil
 	return nil
@@ -89,15 +108,18 @@ func isPipe(fd int) bool {
 	return mode == unix.S_IFIFO || mode == unix.S_IFSOCK
 }
 
+func kindOf(fd int) Kind {
+	if fd == 2 {
+		return Stderr
+	}
+	return Stdout
+}
+
 // pipeStream copies from src to the caller's fd without ever waiting in write:
 // by a non-blocking open file of our own where the system has a link to it, by
 // MSG_DONTWAIT into a socket, else a little at a time.
 func pipeStream(fd, src int) *stream {
-	kind := Stdout
-	if fd == 2 {
-		kind = Stderr
-	}
-	st := newStream(kind, src, fd, false)
+	st := newStream(kindOf(fd), src, fd, false)
 	st.dstKind = dstShared
 	if !isPipe(fd) {
 		return st // a file: an open file of our own would begin at its start

@@ -82,6 +82,9 @@ func (s *Session) deliver(st *stream, b []byte) {
 	if s.ended || !s.flood.IsZero() {
 		st.lastAt = time.Now()
 	}
+	if st.beside != nil && st.beside.skipped() {
+		s.opt.Tap.drop(st.kind)
+	}
 	switch s.opt.Tap.output(st.kind, b, s.total) {
 	case tapTold:
 		s.owed = false
@@ -103,16 +106,24 @@ func (s *Session) deliver(st *stream, b []byte) {
 func (s *Session) lost(st *stream) {
 	st.pend, st.dst = nil, -1
 	if !st.tty {
-		st.closeSrc()
+		s.closeSrc(st)
 		return
 	}
 	s.hangup()
 }
 
+// closeSrc closes a stream's source while the session goes on.
+func (s *Session) closeSrc(st *stream) {
+	if s.poll != nil && st.src >= 0 {
+		s.poll.forget(st.src)
+	}
+	st.closeSrc()
+}
+
 // noMore: a stream's source has no other end now.
 func (s *Session) noMore(st *stream) {
 	if !st.tty {
-		st.closeSrc()
+		s.closeSrc(st)
 		return
 	}
 	s.lookChild() // most likely it has just ended
@@ -129,7 +140,7 @@ func (s *Session) hangup() {
 	for _, st := range s.streams {
 		if st.tty {
 			st.pend, st.dst = nil, -1
-			st.closeSrc()
+			s.closeSrc(st)
 		}
 	}
 	s.input.b, s.inFD, s.master = nil, -1, -1

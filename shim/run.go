@@ -130,14 +130,18 @@ type runner struct {
 	keys     term.Keys
 	calm     calm
 	items    chan agentlog.Item
-	problems chan error    // of other goroutines
-	over     chan struct{} // closed when the loop has ended
-	awake    func()        // lets the store work again after a Ctrl-Z
-	logged   int           // bytes of the debug log since it was last trimmed
-	crashed  atomic.Bool   // a panic of ours: the session is governed no more
-	heart    heart         // of the governing goroutine
-	stalls   atomic.Int32
-	returns  int // how often the user has come back; guarded by stop
+	problems chan error           // of other goroutines
+	over     chan struct{}        // closed when the loop has ended
+	awake    func()               // lets the store work again after a Ctrl-Z
+	mixes    [Stderr + 1]struct { // by kind: see mixed
+		at time.Time
+		is bool
+	}
+	logged  int         // bytes of the debug log since it was last trimmed
+	crashed atomic.Bool // a panic of ours: the session is governed no more
+	heart   heart       // of the governing goroutine
+	stalls  atomic.Int32
+	returns int // how often the user has come back; guarded by stop
 
 	stop struct { // the stop that is being ordered
 		sync.Mutex

@@ -44,7 +44,8 @@ type Options struct {
 	Path    string   // file to execute
 	Argv    []string // the agent's arguments, its own name first
 	Env     []string
-	Streams bool   // the profile has rules for piped output: watch it on pipes of ours
+	Streams bool   // the profile has rules for piped output: watch it on pipes of ours, and in files
+	Errors  bool   // with a terminal: watch a stderr that is none
 	Tap     *Tap   // told everything; nil: nobody watches
 	Spool   *Spool // without a terminal: keeps standard output; nil: it goes to the user as it comes
 	Feed    *Feed  // without a terminal: gives standard input; nil: the agent has the caller's own
@@ -98,10 +99,12 @@ type Session struct {
 	size    unix.Winsize
 	fg      bool // our group is in the terminal's foreground
 	edges   *edgeWatch
-	inner   int  // the agent's terminal's foreground group before we took it
-	taken   bool // we took it
-	gone    bool // the user's terminal has hung up
-	hungUp  bool // SIGHUP was passed on
+	files   [Stderr + 1]fileID // read beside the agent, by kind
+	changes *fileWatch         // of them; nil: none, or nobody tells
+	inner   int                // the agent's terminal's foreground group before we took it
+	taken   bool               // we took it
+	gone    bool               // the user's terminal has hung up
+	hungUp  bool               // SIGHUP was passed on
 	ended   bool
 	status  unix.WaitStatus
 	endedAt time.Time
@@ -193,8 +196,17 @@ func (s *Session) startOnTerminal() error {
 	_ = term.SetSize(slave, s.size) // 0x0 where the user's has no size either
 	s.fg = user.Foreground()
 	files := [3]uintptr{uintptr(slave), uintptr(slave), uintptr(slave)}
+	var ends pipeEnds
+	defer ends.close()
 	if !term.IsTerminal(2) {
 		files[2] = 2
+		if s.opt.Errors && isPipe(2) {
+			if _, err := s.ownPipe(2, &files, &ends); err != nil {
+				return errors.Join(err, unix.Close(slave), unix.Close(master), user.Close())
+			}
+		} else if s.opt.Errors {
+			s.readFiles(files, 2)
+		}
 	}
 	s.child, err = proc.Start(proc.Spec{
 		Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, Terminal: true,
@@ -203,11 +215,11 @@ func (s *Session) startOnTerminal() error {
 	_ = unix.Close(slave) // the agent has its own; ours would keep the terminal from ending
 	if err != nil {
 		_ = unix.Close(master)
-		return errors.Join(err, user.Close())
+		return errors.Join(err, s.closeStreams(), user.Close())
 	}
 	s.master, s.inFD = master, master
 	s.poll = newPoller()
-	s.streams = []*stream{s.newOutput(master)}
+	s.streams = append([]*stream{s.newOutput(master)}, s.streams...) // the terminal is the first
 	s.taken = !s.fg && s.child.HasPair()
 	if s.fg {
 		_ = user.MakeRaw() // hung up meanwhile: the loop will see it
@@ -251,6 +263,7 @@ func (s *Session) Run() int {
 	for !s.done() && s.round() {
 	}
 	code := proc.ExitCode(s.status)
+	s.survive(s.readRest)
 	s.survive(s.takeAway)
 	s.opt.Tap.event(Item{Kind: Exited, Code: code})
 	if s.opt.Farewell != nil {
@@ -288,7 +301,7 @@ func (s *Session) turn() {
 	if s.opt.Feed != nil {
 		fds = s.opt.Feed.addTo(fds)
 	}
-	inAt, keyAt, edgeAt := -1, -1, -1
+	inAt, keyAt, edgeAt, fileAt := -1, -1, -1, -1
 	if len(s.input.b) > 0 && s.inFD >= 0 {
 		inAt = len(fds)
 		fds = append(fds, unix.PollFd{Fd: int32(s.inFD), Events: unix.POLLOUT})
@@ -300,6 +313,10 @@ func (s *Session) turn() {
 	if s.edges != nil {
 		edgeAt = len(fds)
 		fds = append(fds, unix.PollFd{Fd: int32(s.edges.fd), Events: unix.POLLIN})
+	}
+	if s.changes != nil {
+		fileAt = len(fds)
+		fds = append(fds, unix.PollFd{Fd: int32(s.changes.fd), Events: unix.POLLIN})
 	}
 	s.fds = fds
 	n, err := s.wait(fds)
@@ -317,13 +334,16 @@ func (s *Session) turn() {
 	if len(s.undo) > 0 && !s.held.Load() {
 		s.takeAway() // an agent that goes on may write nothing for long
 	}
+	if ready(fileAt) {
+		s.changes.take()
+	}
 	for _, st := range s.streams {
 		if st.idle && ready(st.dstAt) { // the pipe's reader went away
 			s.lost(st)
 			continue
 		}
 		// What waited may be gone already: a pause of this round has drained it.
-		s.pump(st, ready(st.srcAt), ready(st.dstAt))
+		s.pump(st, ready(st.srcAt) || st.beside != nil, ready(st.dstAt))
 	}
 	if s.opt.Feed != nil && n > 0 {
 		s.opt.Feed.move(fds)
@@ -375,7 +395,7 @@ func (s *Session) timeout() int {
 			ms = int(silence.Milliseconds()) // every slave is closed, but the agent lives and may open it again
 		}
 	}
-	return ms
+	return s.besideTimeout(ms)
 }
 
 // timers does what is due; timeout says that nothing happened until then.

@@ -18,8 +18,9 @@ type stream struct {
 	src     int // -1 when closed
 	dst     int // -1 when gone
 	dstKind dstKind
-	tty     bool   // src is a terminal's master
-	spool   *Spool // takes what dst would
+	tty     bool    // src is a terminal's master
+	spool   *Spool  // takes what dst would
+	beside  *beside // src is a file that the agent writes to by itself; nil: it is not
 	buf     []byte
 	pend    []byte // read and not yet written: a part of buf
 	down    bool   // src has no other end now (EIO)
@@ -35,6 +36,9 @@ func newStream(kind Kind, src, dst int, tty bool) *stream {
 
 // closed reports that nothing more will come and all that came went out.
 func (s *stream) closed() bool {
+	if s.beside != nil {
+		return true // readRest takes what is left
+	}
 	return (s.src < 0 || s.down) && len(s.pend) == 0 && (s.spool == nil || !s.spool.gone)
 }
 
@@ -74,6 +78,9 @@ func (s *stream) keep(b []byte) bool {
 
 // read fills buf with what there is.
 func (s *stream) read() (n int) {
+	if s.beside != nil {
+		return s.beside.read(s.buf)
+	}
 	for n < len(s.buf) {
 		k, err := s.readSome(s.buf[n:])
 		switch {

@@ -31,7 +31,7 @@ const (
 type Item struct {
 	Kind       Kind
 	Data       []byte
-	Dropped    bool // output before this item's was dropped: distrust the screen
+	Dropped    bool // output of the kind before this item's was dropped: distrust the screen, or the line
 	Held       bool // Input: the agent did not get these bytes; UserStop: the agent stays held
 	Cols, Rows int
 	Code       int
@@ -78,7 +78,7 @@ type Tap struct {
 	buf     []byte // data of items; Item.Data holds offsets until Take
 	spans   []span
 	flood   bool
-	dropped bool
+	dropped [Stderr + 1]bool // by kind
 	tail    []byte
 	tailOf  Kind
 	total   uint64
@@ -148,7 +148,7 @@ func (t *Tap) output(kind Kind, b []byte, total uint64) tapped {
 		t.keepTail(kind, b)
 		return tapFlood
 	}
-	t.add(Item{Kind: kind, Dropped: t.takeDropped(), Total: total}, b)
+	t.add(Item{Kind: kind, Dropped: t.takeDropped(kind), Total: total}, b)
 	if now := t.now(); now.Sub(t.told) >= tapPace {
 		t.told = now
 		t.signal()
@@ -177,19 +177,31 @@ func (t *Tap) tooFast(n int) bool {
 	return t.left < 0
 }
 
-func (t *Tap) takeDropped() bool {
-	d := t.dropped
-	t.dropped = false
+func (t *Tap) takeDropped(kind Kind) bool {
+	d := t.dropped[kind]
+	t.dropped[kind] = false
 	return d
+}
+
+// drop says that the next output of a kind does not follow its last: some was
+// left out.
+func (t *Tap) drop(kind Kind) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropped[kind] = true
 }
 
 // startFlood drops undelivered output and keeps everything else.
 func (t *Tap) startFlood(kind Kind) {
-	t.flood, t.dropped = true, true
+	t.flood, t.dropped[kind] = true, true
 	t.tail, t.tailOf = t.tail[:0], kind
 	items, spans, buf := t.items[:0], t.spans[:0], t.buf[:0]
 	for i, it := range t.items {
 		if it.Kind <= Stderr {
+			t.dropped[it.Kind] = true
 			continue
 		}
 		s := t.spans[i]
@@ -202,7 +214,11 @@ func (t *Tap) startFlood(kind Kind) {
 
 func (t *Tap) keepTail(kind Kind, b []byte) {
 	if kind != t.tailOf {
+		t.dropped[t.tailOf] = true
 		t.tail, t.tailOf = t.tail[:0], kind
+	}
+	if len(t.tail)+len(b) > tapTail {
+		t.dropped[kind] = true
 	}
 	if len(b) >= tapTail {
 		t.tail = append(t.tail[:0], b[len(b)-tapTail:]...)
@@ -231,7 +247,7 @@ func (t *Tap) settleLocked() {
 	}
 	t.flood = false
 	t.left, t.spent, t.reckon = 0, 0, t.now() // a flood earns nothing
-	t.add(Item{Kind: t.tailOf, Dropped: t.takeDropped(), Total: t.total}, t.tail[max(0, len(t.tail)-tapTail):])
+	t.add(Item{Kind: t.tailOf, Dropped: t.takeDropped(t.tailOf), Total: t.total}, t.tail[max(0, len(t.tail)-tapTail):])
 	t.tail = t.tail[:0]
 	t.signal()
 }

@@ -3,6 +3,7 @@ package shim
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -223,13 +224,7 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 	case Output:
 		r.output(ctx, it, now)
 	case Stdout, Stderr:
-		out := detect.Stdout
-		if it.Kind == Stderr {
-			out = detect.Stderr
-		}
-		r.gov.loud = now
-		r.c.Attempt.hear(out, it.Data)
-		r.see(ctx, func(w *detect.Watcher) detect.Report { return w.Stream(now, out, it.Data) })
+		r.stream(ctx, it, now)
 	case Input:
 		r.input(ctx, it, now)
 	case Resized:
@@ -255,6 +250,50 @@ func (r *runner) take(ctx context.Context, it Item) bool {
 		return true
 	}
 	return false
+}
+
+// stream takes what went into a pipe, or into a file that is read beside the
+// agent. A file that other sessions write into as well says nothing of this one.
+func (r *runner) stream(ctx context.Context, it Item, now time.Time) {
+	out := detect.Stdout
+	if it.Kind == Stderr {
+		out = detect.Stderr
+	}
+	if r.session.Beside(it.Kind) && r.mixed(it.Kind, now) {
+		return
+	}
+	r.gov.loud = now
+	r.c.Attempt.hear(out, it.Data)
+	r.see(ctx, func(w *detect.Watcher) detect.Report {
+		if it.Dropped {
+			w.Lost(out)
+		}
+		return w.Stream(now, out, it.Data)
+	})
+}
+
+// mixedFor is how long an answer of mixed stands: an agent needs longer than
+// that from its start to its first refusal.
+const mixedFor = time.Second
+
+// mixed reports whether another session writes into the file that our agent's
+// output of a kind goes to. Their own logs and screens still tell of them.
+func (r *runner) mixed(k Kind, now time.Time) bool {
+	m := &r.mixes[k]
+	if age := now.Sub(m.at); age >= 0 && age < mixedFor {
+		return m.is
+	}
+	m.at, m.is = now, false
+	l, err := r.c.Store.Read()
+	if err != nil {
+		return false // who they are is not known: then most likely nobody
+	}
+	for id, s := range l.Sessions {
+		if id != r.c.Self && s.PID != os.Getpid() && r.session.Shares(k, s.PID) {
+			m.is = true
+		}
+	}
+	return m.is
 }
 
 func (r *runner) output(ctx context.Context, it Item, now time.Time) {
