@@ -28,6 +28,7 @@ type Limiter struct {
 	Probe   *Probe    `json:"probe,omitempty"`   // who goes first after a hold
 	Release *Release  `json:"release,omitempty"` // pacing of the others, one by one
 	Cap     *Cap      `json:"cap,omitempty"`     // learned: how many may be busy at once
+	Spacing *Spacing  `json:"spacing,omitempty"` // learned: how far apart short runs begin
 	LastHit time.Time `json:"last_hit,omitzero"` // last transient hit (rate, overload), for launch pacing
 	Launch  *Pace     `json:"launch,omitempty"`  // recent launches, for launch pacing
 	Seen    []Seen    `json:"seen,omitempty"`    // who lately reported what wants a second session (overload, unknown cause); at most 3
@@ -112,6 +113,15 @@ type Cap struct {
 	Cut    time.Time `json:"cut,omitzero"`     // when a hit last lowered it
 	Grown  time.Time `json:"grown,omitzero"`   // when a quiet while last raised it
 	Hidden bool      `json:"hidden,omitempty"` // the client that was hit last hides its retries: news is old
+}
+
+// Spacing is what was learned of how far apart short runs may begin.
+type Spacing struct {
+	GapS    float64   `json:"gap_s,omitempty"`  // seconds between two starts; 0: not known
+	Learned time.Time `json:"learned,omitzero"` // when GapS was measured; zero: it is a guess
+	Since   time.Time `json:"since"`            // the allowance was just used up then …
+	Runs    int       `json:"runs,omitempty"`   // … and so many short runs have got through since
+	Last    time.Time `json:"last,omitzero"`    // when the last one began
 }
 
 // Pace counts launches for the launch burst of DESIGN section 5.
@@ -222,7 +232,7 @@ func (l Limiter) Clone() Limiter {
 	l.Holds = append([]Hold(nil), l.Holds...)
 	l.Seen = append([]Seen(nil), l.Seen...)
 	l.First = append([]string(nil), l.First...)
-	l.Probe, l.Release, l.Launch, l.Share, l.Cap = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch), copyOf(l.Share), copyOf(l.Cap)
+	l.Probe, l.Release, l.Launch, l.Share, l.Cap, l.Spacing = copyOf(l.Probe), copyOf(l.Release), copyOf(l.Launch), copyOf(l.Share), copyOf(l.Cap), copyOf(l.Spacing)
 	return l
 }
 

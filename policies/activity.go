@@ -132,7 +132,7 @@ func (e *edit) succeed() {
 		if mine {
 			lim.Probe = nil
 		}
-		if opened || mine {
+		if e.ranShort(&lim) || opened || mine {
 			e.put(lim)
 		}
 	}

@@ -24,6 +24,7 @@ type Constants struct {
 	Probe       Probe       `toml:"probe"`
 	Release     Pacing      `toml:"release"`
 	Concurrency Concurrency `toml:"concurrency"`
+	Spacing     Spacing     `toml:"spacing"`
 	Launch      Launch      `toml:"launch"`
 	Suspend     Stops       `toml:"suspend"`
 	Resuming    Resuming    `toml:"resuming"`
@@ -129,6 +130,16 @@ type Concurrency struct {
 	Forget     time.Duration `toml:"forget"`      // no cap after so long without a hit while fewer are in use
 	Typed      time.Duration `toml:"typed"`       // a session whose user pressed a key within is never chosen
 	Age        time.Duration `toml:"age"`         // a background session counts like an interactive one after
+}
+
+// Spacing rules how far apart short runs begin.
+type Spacing struct {
+	Short     time.Duration `toml:"short"`      // a run without a terminal that takes no longer is a short one
+	Runs      int           `toml:"runs"`       // so many must have got through between two hits to measure by them
+	Within    time.Duration `toml:"within"`     // two hits further apart tell nothing: the allowance was full in between
+	Most      time.Duration `toml:"most"`       // between two starts
+	Ease      float64       `toml:"ease"`       // each quiet Concurrency.Grow takes this share off
+	EaseGuess float64       `toml:"ease_guess"` // the same of a gap that is a guess yet
 }
 
 // Launch spaces and bounds launches.

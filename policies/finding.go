@@ -191,6 +191,7 @@ func (e *edit) close(lim lockfile.Limiter, old *lockfile.Hold, h lockfile.Hold, 
 		fresh.Wide = fresh.Wide || e.seen(&lim, c, h.Class)
 	}
 	e.cut(&lim, h.Class, e.hides)
+	e.hitSpacing(&lim, h)
 	if isTransient(h.Class) {
 		lim.LastHit = now
 	}

@@ -250,6 +250,8 @@ func (v view) standQueued(st *standing, lim lockfile.Limiter, s lockfile.Session
 		return // held on another limiter, which says so
 	}
 	next, gap := v.nextSlot(lim)
+	start, apart := v.nextStart(lim, s)
+	next, gap = later(next, start), max(gap, apart)
 	st.stop, st.claim, st.place = true, takeSlot, r+1
 	st.at = next.Add(time.Duration(r) * gap)
 	st.until, st.src = st.at, finding.Estimate
@@ -310,6 +312,8 @@ func (v view) standLaunching(st *standing, lim lockfile.Limiter, s lockfile.Sess
 	if recent && lim.Launch != nil && !lim.Launch.Next.After(v.now.Add(2*c.Launch.Gap)) {
 		next = later(next, lim.Launch.Next)
 	}
+	start, apart := v.nextStart(lim, s)
+	next, gap = later(next, start), max(gap, apart)
 	q := v.queue(lim.ID)
 	r := max(0, q.place(s.ID))
 	st.claim, st.at = takeStart, next.Add(time.Duration(r)*gap)

@@ -102,6 +102,7 @@ func (e *edit) open(lim *lockfile.Limiter, match func(lockfile.Hold) bool) bool 
 		lim.Seen = nil
 	}
 	h := longest(gone)
+	e.guessSpacing(lim, gone)
 	e.startRelease(lim, h)
 	ev := e.event("release", lim.ID, h.Class)
 	ev.Reason = "open"
@@ -264,6 +265,7 @@ func (e *edit) start(d Decision) {
 	e.keepAnyway()
 	e.taken()
 	e.forget()
+	e.spaced()
 	kind := "continue"
 	if e.s.State == lockfile.Waiting {
 		kind = "launch"

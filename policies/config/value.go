@@ -246,7 +246,7 @@ var mayBeZero = []string{
 	"margin.", "release.gap", "release.calm", "launch.gap", "launch.nested", "probe.step", "probe.old_news",
 	"probe.settle", "slack", "suspend.quiet", "max_wait", "retrying.first_delay", "retrying.default_delay",
 	"interactive_most", "gap", "gap_after_hit", "gap_after_hits", "wake_every", "wake_settle", "continue_within", "cold_after",
-	"concurrency.cut_window", "concurrency.typed", "concurrency.age", "concurrency.cap", "concurrency.start_cap",
+	"concurrency.cut_window", "concurrency.typed", "concurrency.age", "concurrency.cap", "concurrency.start_cap", "spacing.most",
 }
 
 // isResume: the settings of what is done about a failed task.

@@ -30,6 +30,17 @@ func newTask(r *rand.Rand) []call {
 	return out
 }
 
+// shortTask draws a task of few calls whose first comes when the CLI has started.
+func shortTask(r *rand.Rand, calls int) []call {
+	out := make([]call, calls)
+	for i := range out {
+		tokens := 1000 * (0.8 + 0.4*r.Float64())
+		out[i] = call{local: seconds(0.5 + 1.5*r.ExpFloat64()), latency: seconds(1 + r.Float64()), context: tokens, fresh: tokens, reply: 50}
+	}
+	out[0].local = seconds(1.5 + r.Float64())
+	return out
+}
+
 // phase is what an agent does.
 type phase int
 
@@ -81,6 +92,7 @@ func (a *agent) next() {
 		a.phase, a.ended = done, a.run.now
 		a.run.left--
 		a.run.gov.ended(a)
+		a.run.follow(a)
 		return
 	}
 	a.phase, a.tries = working, 0
@@ -163,7 +175,11 @@ func (a *agent) refused(wait time.Duration) {
 		a.in(d, a.try)
 	}
 	if m.final || !w.Hidden {
-		a.run.after(seconds(1+4*r.Float64()), func() { a.show(m) })
+		seen := seconds(1 + 4*r.Float64())
+		if w.Prompt {
+			seen = seconds(0.05 + 0.25*r.Float64())
+		}
+		a.run.after(seen, func() { a.show(m) })
 	}
 }
 

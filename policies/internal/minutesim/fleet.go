@@ -57,7 +57,11 @@ func (f *fleet) wants(a *agent) {
 		priority = lockfile.Background
 	}
 	f.seen = -1
-	f.l.Sessions[id] = lockfile.Session{ID: id, Agent: "claude", Limiters: []string{account, machine}, Prompt: true,
+	headless := f.r.w.Runs > 0 || f.r.w.Headless
+	if headless {
+		priority = lockfile.Background
+	}
+	f.l.Sessions[id] = lockfile.Session{ID: id, Agent: "claude", Limiters: []string{account, machine}, Prompt: true, Headless: headless,
 		Priority: priority, State: lockfile.Waiting, Since: now, Born: now, Alive: true}
 	f.ids, f.members[id] = append(f.ids, id), a
 	f.look(id)
@@ -173,7 +177,9 @@ func (f *fleet) decide(id string) policies.Decision {
 func (f *fleet) carryOut(id string, a *agent, before lockfile.State) {
 	switch state := f.l.Sessions[id].State; {
 	case before == lockfile.Waiting && state != lockfile.Waiting:
-		f.activityOnly(id, policies.Activity{Busy: true, TurnBegan: true})
+		if !f.l.Sessions[id].Headless {
+			f.activityOnly(id, policies.Activity{Busy: true, TurnBegan: true})
+		}
 		a.launch()
 	case before != lockfile.Suspended && state == lockfile.Suspended:
 		a.stop()

@@ -45,6 +45,13 @@ type World struct {
 	Lag          time.Duration // from a change of the ledger to the siblings' look
 	Tries        int           // of the client, before it gives up
 	Background   bool          // every second agent is a background one
+	Headless     bool          // all run without a terminal
+
+	// Runs makes N workers of the agents: each does so many tasks of Calls calls,
+	// one after another, each a run of its own without a terminal. 0: one task on
+	// a screen.
+	Runs, Calls int
+	Prompt      bool // a message is seen within 0.3 s: it comes from a log
 }
 
 // Base is the world of the 16 situations.
@@ -95,18 +102,34 @@ type run struct {
 const spread = 5 * time.Second
 
 func newRun(w World, seed uint64) *run {
-	r := &run{w: &w, rng: rand.New(rand.NewPCG(seed, 1)), left: w.N}
+	r := &run{w: &w, rng: rand.New(rand.NewPCG(seed, 1)), left: w.N * max(1, w.Runs)}
 	r.prov = newProvider(&w)
 	work := rand.New(rand.NewPCG(seed, 2)) // the same work whatever governs
-	for i := range w.N {
-		r.agents = append(r.agents, &agent{run: r, id: i, task: newTask(work), wanted: seconds(work.Float64() * spread.Seconds()), asked: -time.Hour})
+	for i := range r.left {
+		a := &agent{run: r, id: i, asked: -time.Hour}
+		if w.Runs > 0 {
+			a.task = shortTask(work, w.Calls)
+		} else {
+			a.task = newTask(work)
+		}
+		a.wanted = seconds(work.Float64() * spread.Seconds())
+		r.agents = append(r.agents, a)
 	}
 	return r
 }
 
+// follow: a worker that has done a task begins its next one.
+func (r *run) follow(a *agent) {
+	if next := a.id + r.w.N; next < len(r.agents) {
+		n := r.agents[next]
+		n.wanted = r.now + seconds(0.1)
+		r.at(n.wanted, func() { r.gov.wants(n) })
+	}
+}
+
 // play runs the world to its end.
 func (r *run) play() Outcome {
-	for _, a := range r.agents {
+	for _, a := range r.agents[:r.w.N] {
 		r.at(a.wanted, func() { r.gov.wants(a) })
 	}
 	o := Outcome{Bound: r.bound()}
@@ -130,17 +153,18 @@ func (r *run) play() Outcome {
 // never cools, and the longest task by itself.
 func (r *run) bound() time.Duration {
 	var in, out, requests, biggest, alone float64
+	owns := make([]float64, r.w.N)
 	for _, a := range r.agents {
-		own := 0.0
+		own := &owns[a.id%r.w.N]
 		for i, c := range a.task {
 			tokens := c.context
 			if r.w.Cache && i > 0 {
 				tokens = c.fresh
 			}
 			in, out, requests, biggest = in+tokens, out+c.reply, requests+1, math.Max(biggest, tokens)
-			own += (c.local + c.latency).Seconds()
+			*own += (c.local + c.latency).Seconds()
 		}
-		alone = math.Max(alone, own)
+		alone = math.Max(alone, *own)
 	}
 	need := func(work float64, b bucket, debt float64) float64 { return (work - b.holds - debt) / b.perSecond }
 	p := r.prov

@@ -3,6 +3,7 @@ package minutesim
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,7 @@ var worlds = []struct {
 	{"profiles' own signs seen", func(w *World) { w.Signs = true }},
 	{"who presses on types", func(w *World) { w.Typed = true }},
 	{"every second one background", func(w *World) { w.Background = true }},
+	{"none has a terminal", func(w *World) { w.Headless = true }},
 }
 
 func TestOtherWorlds(t *testing.T) {
@@ -168,5 +170,46 @@ func BenchmarkScore(b *testing.B) {
 	b.ReportMetric(sc.Persons, "persons/agent")
 	if sc.Ratio > 1.25 || sc.Worst > 1.40 || strings.Contains(sc.String(), "NaN") {
 		b.Fatal("the score has regressed: ", sc)
+	}
+}
+
+// shortRuns are workers that call an agent without a terminal again and again,
+// in the sizes that the real ones are run in (cmd/internal/realagents) and up.
+func shortRuns() map[string]World {
+	base := Base(8, Tier{"fleet", 1000, 8e3, 1e9}, false, false)
+	base.Burst, base.Strict, base.Runs, base.Calls, base.Prompt, base.NoTime = 0.25, true, 3, 1, true, true
+	many := base
+	many.N, many.Runs, many.Tier.Input = 12, 4, 16e3
+	told := many
+	told.NoTime = false
+	three := many
+	three.Calls, three.Tier.Input = 3, 40e3
+	long := base
+	long.N, long.Runs, long.Burst = 16, 6, 1
+	debts := long
+	debts.Strict = false
+	requests := base
+	requests.Tier, requests.FreeRefusals = Tier{"requests", 12, 1e9, 1e9}, true
+	return map[string]World{
+		"8 x 3 runs of one call": base, "12 x 4 runs of one call": many, "12 x 4, the time is told": told, "12 x 4 runs of three calls": three,
+		"16 x 6, a minute's bucket": long, "16 x 6, debts allowed": debts, "8 x 3, requests are short": requests,
+	}
+}
+
+// Of short runs ten times fewer are refused with qshim than without, none
+// fails, and they take no longer.
+func TestShortRuns(t *testing.T) {
+	ways := Ways(config.Defaults().Policy)
+	for name, w := range shortRuns() {
+		cell := func(way string) Cell {
+			i := slices.IndexFunc(ways, func(x Way) bool { return x.Name == way })
+			c := Measure(ways[i], []World{w}, max(*seeds, 5)).Cells[0]
+			t.Logf("%-28s %-7s %6.3f  429s %5.1f  persons %4.1f", name, way, c.Ratio, c.Refused, c.Persons)
+			return c
+		}
+		with, without := cell("qshim"), cell("none")
+		if 10*with.Refused > without.Refused || with.Persons > 0 || with.Ratio > without.Ratio {
+			t.Errorf("%s: %+v with, %+v without", name, with, without)
+		}
 	}
 }

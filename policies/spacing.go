@@ -1,0 +1,141 @@
+package policies
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"qshim/detect/finding"
+	"qshim/lockfile"
+)
+
+// How far apart short runs begin. A cap cannot say less than one at a time, and
+// it learns nothing within runs of some seconds each (claude -p in a loop): its
+// slots turn over faster than the allowance refills. But an allowance is just
+// used up when a request is refused, and again at the next refusal; so the time
+// from one to the other, by the runs that got through meanwhile, is how far
+// apart their starts have to be, whatever is short and however it refills:
+//
+//	first hit      a guess: as long as the limiter stayed closed, within bounds
+//	another        (its end - the end of the one before) / runs that got through
+//	quiet          a little less each while, or nothing would tell that more is there
+//
+// Only a run without a terminal that has just begun waits for it: what a longer
+// one costs, its start does not tell.
+
+// spaces: s stands still before its run, or soon after its beginning.
+func (v view) spaces(s lockfile.Session) bool {
+	if !s.Headless || s.Observe {
+		return false
+	}
+	switch s.State {
+	case lockfile.Waiting:
+		return true
+	case lockfile.Suspended:
+		return s.Since.Sub(s.TurnBegan) < v.p.C.Spacing.Short
+	}
+	return false
+}
+
+// spacing is how far apart the starts of short runs have to be now; 0: nothing
+// is known.
+func (v view) spacing(lim lockfile.Limiter) time.Duration {
+	sp, c := lim.Spacing, v.p.at(lim.ID)
+	if sp == nil || sp.GapS <= 0 || sp.Learned.IsZero() && sp.Runs == 0 {
+		return 0 // a guess counts once there are short runs
+	}
+	since := later(lim.LastHit, sp.Learned)
+	quiet := v.now.Sub(since)
+	if v.future(since) || quiet >= c.Concurrency.Forget {
+		return 0
+	}
+	ease := c.Spacing.Ease
+	if sp.Learned.IsZero() {
+		ease = c.Spacing.EaseGuess
+	}
+	eased := sp.GapS * math.Pow(1-ease, max(0, quiet.Seconds())/c.Concurrency.Grow.Seconds())
+	return time.Duration(eased * float64(time.Second))
+}
+
+// nextStart is when the next short run may begin, and the gap after it.
+func (v view) nextStart(lim lockfile.Limiter, s lockfile.Session) (time.Time, time.Duration) {
+	gap := v.spacing(lim)
+	if gap == 0 || !v.spaces(s) {
+		return time.Time{}, 0
+	}
+	last := lim.Spacing.Last
+	if last.After(v.now) {
+		last = v.now // the clock was set back
+	}
+	return last.Add(gap), gap
+}
+
+// spaced notes the start of a short run where starts are spaced.
+func (e *edit) spaced() {
+	v := e.view()
+	if !v.spaces(e.s) {
+		return
+	}
+	for _, id := range limitersOf(e.l, e.s) {
+		if lim := e.l.Limiters[id]; v.spacing(lim) > 0 {
+			n := *lim.Spacing
+			n.Last, lim.Spacing = e.in.Now, &n
+			e.put(lim)
+		}
+	}
+}
+
+// ranShort counts a short run that got through; the caller puts the limiter.
+func (e *edit) ranShort(lim *lockfile.Limiter) bool {
+	c, now := e.p.at(lim.ID).Spacing, e.in.Now
+	if lim.Spacing == nil || !e.s.Headless || now.Sub(e.s.Released) >= c.Short || now.Sub(lim.Spacing.Since) > c.Within {
+		return false
+	}
+	n := *lim.Spacing
+	n.Runs++
+	lim.Spacing = &n
+	return true
+}
+
+// hitSpacing learns from a refusal: the allowance is just used up until then.
+func (e *edit) hitSpacing(lim *lockfile.Limiter, h lockfile.Hold) {
+	if h.Class != finding.Rate || h.Measure == finding.Concurrency || isSource(lim.ID) {
+		return
+	}
+	c, now := e.p.at(lim.ID).Spacing, e.in.Now
+	until := later(h.Stated, now)
+	n := lockfile.Spacing{Since: until}
+	if old, gap := lim.Spacing, e.view().spacing(*lim); old != nil && (old.GapS == 0 || gap > 0) {
+		n = *old
+		took := until.Sub(n.Since)
+		switch {
+		case took <= 0: // of the same burst
+		case took > c.Within || e.view().future(n.Since):
+			n.Since, n.Runs = until, 0 // it was full in between
+		case n.Runs >= c.Runs:
+			took = min(took/time.Duration(n.Runs), c.Most)
+			if !n.Learned.IsZero() {
+				took = (took + gap) / 2
+			}
+			n.GapS, n.Learned, n.Since, n.Runs = took.Round(time.Millisecond).Seconds(), now, until, 0
+		}
+	}
+	lim.Spacing = &n
+}
+
+// guessSpacing: what one request lacks comes back while the limiter is closed.
+func (e *edit) guessSpacing(lim *lockfile.Limiter, gone []lockfile.Hold) {
+	i := slices.IndexFunc(gone, func(h lockfile.Hold) bool { return h.Class == finding.Rate })
+	if i < 0 || lim.Spacing == nil {
+		return
+	}
+	c, n, now := e.p.at(lim.ID), *lim.Spacing, e.in.Now
+	n.Last, n.Since = now, earlier(n.Since, now) // who went first has just used what there was
+	if n.Learned.IsZero() {
+		h := gone[i]
+		closed := earlier(now, later(h.Until, h.Since)).Sub(h.Since)
+		guess := min(max(closed, c.Launch.Gap), c.Launch.Answer, c.Spacing.Most)
+		n.GapS = max(n.GapS, guess.Round(time.Millisecond).Seconds())
+	}
+	lim.Spacing = &n
+}
