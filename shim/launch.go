@@ -58,6 +58,8 @@ type LaunchWait struct {
 	Recover func() error          // called before it where killed sessions left something; nil: not
 	Strays  func() bool           // reports that a launch that was killed did; nil: not
 
+	Caught *Caught // the session's signals, released where the launch waits; nil: none are caught
+
 	Told   string // the last failure of the state directory that was said
 	Broken error  // why the first decision could not be made; the caller says it
 

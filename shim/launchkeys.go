@@ -27,6 +27,7 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 			return v, 0
 		}
 	}
+	w.Caught.Release()
 	ctx, cancel := context.WithCancel(ctx)
 	sigs := make(chan os.Signal, 4)
 	watch := []os.Signal{unix.SIGTERM}

@@ -64,6 +64,10 @@ type Options struct {
 	// written first, only in the foreground. nil: held stays as it was.
 	UserContinue func(foreground, held bool) (hold bool, out []byte)
 
+	// Caught are the signals that were caught before, for the last session of
+	// the process; nil: the session catches its own.
+	Caught *Caught
+
 	// Farewell is called when the agent has ended and the tap has had the last
 	// item. out is written before the terminal's settings are restored: what
 	// puts off the modes that the agent left on.
@@ -153,7 +157,7 @@ func Start(opt Options) (*Session, error) {
 	if s.wake, err = newWaker(); err != nil {
 		return nil, err
 	}
-	s.wake.watchSignals()
+	s.wake.watchSignals(opt.Caught)
 	if term.IsTerminal(0) && term.IsTerminal(1) {
 		err = s.startOnTerminal()
 	} else {

@@ -20,7 +20,8 @@ type waker struct {
 	r, w    int
 	pending atomic.Bool
 	sigs    atomic.Uint64
-	ch      chan os.Signal
+	caught  *Caught
+	own     bool // caught is
 	done    chan struct{}
 }
 
@@ -33,7 +34,58 @@ func newWaker() (*waker, error) {
 		unix.CloseOnExec(fd)
 		_ = unix.SetNonblock(fd, true) // a pipe of ours: it cannot fail
 	}
-	return &waker{r: p[0], w: p[1], ch: make(chan os.Signal, 64), done: make(chan struct{})}, nil
+	return &waker{r: p[0], w: p[1], done: make(chan struct{})}, nil
+}
+
+// Caught are the signals that a session wants, caught before it starts. To ask
+// for one costs two changes of thread, for ten of them more time than all else
+// that a start waits for; so it is done beside the rest of the start.
+type Caught struct {
+	ch       chan os.Signal
+	ready    chan struct{} // closed when all are caught
+	released bool
+}
+
+// CatchSignals begins to catch. What comes before the session starts is the
+// agent's as soon as it runs. A signal that was ignored stays so, for us and
+// for the agent (nohup): to be notified of it would undo that.
+func CatchSignals() *Caught {
+	c := &Caught{ch: make(chan os.Signal, 64), ready: make(chan struct{})}
+	set := []os.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGWINCH}
+	for _, sig := range forwarded {
+		if !signal.Ignored(sig) {
+			set = append(set, sig)
+		}
+	}
+	if proc.CatchesStop && !signal.Ignored(unix.SIGTSTP) {
+		set = append(set, unix.SIGTSTP)
+	}
+	go func() {
+		defer close(c.ready)
+		signal.Notify(c.ch, set...)
+	}()
+	return c
+}
+
+// Release catches no more, because there will be no session or it has to wait.
+// What came meanwhile comes again, for whoever is there.
+func (c *Caught) Release() {
+	if c == nil || c.released {
+		return
+	}
+	<-c.ready
+	c.released = true
+	signal.Stop(c.ch)
+	for {
+		select {
+		case s := <-c.ch:
+			if s != unix.SIGCHLD {
+				_ = unix.Kill(os.Getpid(), s.(syscall.Signal)) // ourselves: we may
+			}
+		default:
+			return
+		}
+	}
 }
 
 // wake makes poll return once.
@@ -50,24 +102,20 @@ func (w *waker) clear() {
 	w.pending.Store(false)
 }
 
-// watchSignals must run before the terminal is made raw. A signal that was
-// ignored at the start stays so, for us and for the agent (nohup): Notify would
-// undo that.
-func (w *waker) watchSignals() {
-	set := []os.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGWINCH}
-	for _, sig := range forwarded {
-		if !signal.Ignored(sig) {
-			set = append(set, sig)
-		}
+// watchSignals must run before the terminal is made raw. The signals of caught
+// stay caught after the session, since the process ends with it; nil: they are
+// the session's own.
+func (w *waker) watchSignals(caught *Caught) {
+	w.caught = caught
+	if caught == nil || caught.released {
+		w.caught = CatchSignals()
+		w.own = true
 	}
-	if proc.CatchesStop && !signal.Ignored(unix.SIGTSTP) {
-		set = append(set, unix.SIGTSTP)
-	}
-	signal.Notify(w.ch, set...)
+	<-w.caught.ready
 	go func() {
 		for {
 			select {
-			case s := <-w.ch:
+			case s := <-w.caught.ch:
 				w.add(s.(syscall.Signal))
 			case <-w.done:
 				return
@@ -92,7 +140,9 @@ func (w *waker) forget(sigs ...syscall.Signal) {
 }
 
 func (w *waker) close() {
-	signal.Stop(w.ch)
+	if w.own {
+		signal.Stop(w.caught.ch)
+	}
 	close(w.done)
 	// The descriptors stay: a late wake may still write. The process ends soon.
 }

@@ -47,6 +47,7 @@ type launch struct {
 	broken error // why the state directory did not take the launch
 	voice  voice
 
+	caught  *shim.Caught           // the session's signals; nil: none are caught yet
 	told    string                 // what was said of the state directory, so that it is said once
 	crashed atomic.Pointer[string] // the report of a bug of our own
 }
@@ -65,6 +66,9 @@ func (a *app) runAgent(ctx context.Context, words []string) error {
 	}
 	if off || l.back || !l.call.Session {
 		return l.exec()
+	}
+	if !l.call.Headless { // that may become a session after this one
+		l.caught = shim.CatchSignals()
 	}
 	if err := l.open(); err != nil {
 		say(a.stderr, "%s", l.voice.steppedAside(err))
@@ -116,6 +120,7 @@ func asExit(err error) error {
 
 // exec replaces qshim by the agent.
 func (l *launch) exec() error {
+	l.caught.Release()
 	env := childEnv(l.a.environ(), "", l.t.Path, depth(l.a.getenv), nil)
 	err := unix.Exec(l.t.Path, l.t.Argv, env)
 	return &exitError{exitNotStarted, l.t.Path + ": " + err.Error()}
@@ -272,7 +277,7 @@ func (l *launch) launchWait() *shim.LaunchWait {
 	return &shim.LaunchWait{
 		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
 		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
-		Told: l.told,
+		Told: l.told, Caught: l.caught,
 	}
 }
 
@@ -324,7 +329,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 	c := shim.Config{
 		Options: shim.Options{
 			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), l.t.Path, depth(l.a.getenv), set),
-			Streams: l.rules.HasStreams(), Errors: l.call.Headless && l.rules.HasStreams(),
+			Streams: l.rules.HasStreams(), Errors: l.call.Headless && l.rules.HasStreams(), Caught: l.caught,
 		},
 		Title: l.t.Profile.Title, Rules: l.rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
 		Records: l.call.StreamFormat != "" && l.call.StreamFormat != "text" && l.call.StreamFormat != "default",

@@ -141,9 +141,12 @@ func (c *Config) Resume(agent string, headless bool) string {
 	if headless {
 		key, mode = "resume_headless", set.ResumeHeadless
 	}
+	if set.Resume == "" {
+		return mode // as nearly always: where it comes from need not be made
+	}
 	both, _ := c.Origin(scope, "resume")
 	one, _ := c.Origin(scope, key)
-	if set.Resume != "" && (mode == "" || layers[both.Layer] > layers[one.Layer]) {
+	if mode == "" || layers[both.Layer] > layers[one.Layer] {
 		return set.Resume
 	}
 	return mode
