@@ -85,6 +85,7 @@ func programs() []program {
 // under qshim.
 type pair struct {
 	t    *testing.T
+	dir  string // home, and where the programs run
 	tmux func(args ...string) (string, error)
 	skip int
 }
@@ -109,7 +110,7 @@ func newPair(t *testing.T) *pair {
 	sock := filepath.Join(short, "s")
 	env := []string{"HOME=" + dir, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "PS1=PROMPT# ", "GORACE=" + fastRace,
 		"PATH=" + filepath.Join(dir, "links") + ":" + os.Getenv("PATH")}
-	p := &pair{t: t, tmux: func(args ...string) (string, error) {
+	p := &pair{t: t, dir: dir, tmux: func(args ...string) (string, error) {
 		cmd := exec.Command("tmux", append([]string{"-S", sock, "-f", "/dev/null"}, args...)...)
 		cmd.Env, cmd.Dir = env, dir
 		out, err := cmd.CombinedOutput()

@@ -64,8 +64,13 @@ func (d *desk) state() string { return filepath.Join(d.dir, ".local/state/qshim"
 // hold seeds a hold, as a sibling that was refused just now would.
 func (d *desk) hold(limiter string, h lockfile.Hold) {
 	d.t.Helper()
+	seedHold(d.t, d.state(), limiter, h)
+}
+
+func seedHold(t *testing.T, state, limiter string, h lockfile.Hold) {
+	t.Helper()
 	h.Since, h.First, h.By, h.Why = time.Now(), time.Now(), "sibling", "429 Too Many Requests"
-	d.change(func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	changeState(t, state, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		lim := l.Limiters[limiter]
 		lim.ID, lim.Holds = limiter, []lockfile.Hold{h}
 		l.Limiters[limiter] = lim
@@ -75,13 +80,18 @@ func (d *desk) hold(limiter string, h lockfile.Hold) {
 
 func (d *desk) change(f func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) {
 	d.t.Helper()
-	store, err := lockfile.Open(d.state(), lockfile.Options{})
+	changeState(d.t, d.state(), f)
+}
+
+func changeState(t *testing.T, state string, f func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) {
+	t.Helper()
+	store, err := lockfile.Open(state, lockfile.Options{})
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer store.Close()
 	if _, err := store.Update(context.Background(), f); err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
