@@ -131,7 +131,7 @@ func (l *Launch) unidentified() who {
 }
 
 func (l *Launch) identity(w who) Identity {
-	id := Identity{Model: w.model, Family: l.Profile.Family(w.model), Provider: w.provider, Known: w.account != "" && w.how != "", How: w.how}
+	id := Identity{Model: w.model, Family: l.Profile.Family(w.model), Provider: w.provider, Known: w.account != "" && w.account != "default" && w.how != "", How: w.how}
 	if w.account == "" {
 		w.account, w.label = "default", l.Profile.Title+", account unknown"
 	}

@@ -57,6 +57,7 @@ var thirdParty = []struct {
 }
 
 var (
+	// With a profile set the AWS SDK does not look at the keys.
 	awsAccount = []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE", "AWS_ACCESS_KEY_ID"}
 	awsRegion  = []string{"AWS_REGION", "AWS_DEFAULT_REGION"}
 )
@@ -108,6 +109,14 @@ func (l *Launch) claudeThird() who {
 			if v := l.Env(name); v != "" {
 				w.project = slug(v)
 				break
+			}
+		}
+		switch t.provider {
+		case "bedrock", "anthropic-aws", "mantle":
+			w = l.awsAccount(w, l.Env(t.base) == "")
+		case "vertex-claude", "anthropic-google":
+			if p, how := l.googleProject(); w.account == "default" && p != "" {
+				w.account, w.how = l.hash(t.provider, p), how
 			}
 		}
 		return l.at(w, l.Env(t.base), ".amazonaws.com", ".googleapis.com", ".azure.com", ".anthropic.com")

@@ -87,7 +87,7 @@ func (l *Launch) geminiAccount(auth, dir string) who {
 		return l.geminiLogin(dir)
 	case "compute-default-credentials", "cloud-shell":
 		w := who{provider: "google", label: "Google Cloud", account: "adc", how: auth}
-		if p := l.geminiProject(); p != "" {
+		if p := l.adcProject(); p != "" {
 			w.account = l.hash("google project", p)
 		}
 		return w
@@ -112,6 +112,15 @@ func (l *Launch) geminiProject() string {
 		return p
 	}
 	return l.Env("GOOGLE_CLOUD_PROJECT_ID")
+}
+
+// adcProject is the project of the machine's own credentials.
+func (l *Launch) adcProject() string {
+	if p := l.geminiProject(); p != "" {
+		return p
+	}
+	p, _ := l.googleProject()
+	return p
 }
 
 // geminiLogin is "Login with Google": a token given for this run, the active
