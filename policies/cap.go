@@ -240,9 +240,9 @@ func (v view) grows(lim lockfile.Limiter) (time.Time, bool) {
 	if k, _ := v.p.capOf(lim); v.busy(lim.ID) < k {
 		return time.Time{}, false // whoever starts next tells
 	}
-	last, every := lim.LastHit, c.Grow
+	last, every := v.past(lim.LastHit), c.Grow
 	if k := lim.Cap; k != nil {
-		last = later(last, later(k.Cut, k.Grown))
+		last = later(last, later(v.past(k.Cut), v.past(k.Grown)))
 		if k.Hidden {
 			every = c.GrowHidden
 		}
@@ -250,10 +250,18 @@ func (v view) grows(lim lockfile.Limiter) (time.Time, bool) {
 	if lim.Cap == nil {
 		last = later(last, v.lastStart(lim.ID)) // capped from the start: nothing is written down yet
 	}
-	if v.future(last) {
-		return v.now, true
+	if last.IsZero() {
+		return v.now, true // the clock was set back: nobody knows how long ago the hit was
 	}
 	return last.Add(every), true
+}
+
+// past leaves out what happened in the future: the clock was set back since.
+func (v view) past(t time.Time) time.Time {
+	if v.future(t) {
+		return time.Time{}
+	}
+	return t
 }
 
 // grow allows one more where the caller is the next that waits for a slot.
@@ -317,7 +325,8 @@ func (e *edit) forget() {
 		if !v.future(last) && v.now.Sub(last) < e.p.at(id).Concurrency.Forget {
 			continue
 		}
-		if v.busy(id) < lim.Cap.K {
+		// Nobody who runs may be left without a slot by the cap from the start.
+		if start := e.p.at(id).Concurrency.StartCap; v.busy(id) < lim.Cap.K && (start == 0 || v.busy(id) < start) {
 			lim.Cap = nil
 			e.put(lim)
 		}
