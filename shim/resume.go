@@ -8,6 +8,7 @@ import (
 
 	"qshim/detect"
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/policies"
 	"qshim/shim/agentlog"
 )
@@ -105,6 +106,7 @@ func (a *Attempt) ended(ctx context.Context, r *runner, code int) {
 		a.Due = false
 		r.gov.warnOnce(err)
 	}
+	fault.At("resume wanted")
 }
 
 // GiveUpResume takes back that the session waits to be run again. The ledger may

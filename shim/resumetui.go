@@ -2,7 +2,6 @@ package shim
 
 import (
 	"context"
-
 	"strings"
 	"time"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 	"qshim/detect/finding"
 	"qshim/detect/screen"
 	"qshim/lockfile"
+	"qshim/lockfile/fault"
 	"qshim/policies"
 )
 
@@ -114,6 +114,7 @@ func (r *resumer) turnBegan(ctx context.Context) {
 	switch {
 	case mine:
 		r.mine = true
+		fault.At("resume seen")
 		r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 			return r.gov.policy.Resumed(l, r.gov.input())
 		})
@@ -181,6 +182,7 @@ func (r *resumer) want(ctx context.Context) {
 		again = a
 		return next, events
 	})
+	fault.At("resume wanted")
 	if again == policies.WillResume || r.at != waitsTurn { // deciding on it may have begun it
 		return
 	}
@@ -235,6 +237,7 @@ func (r *resumer) turn(ctx context.Context, step func() (policies.Decision, erro
 		r.gov.last, r.gov.wake = d, d.Wake
 		return
 	}
+	fault.At("resume begun")
 	now := r.gov.now()
 	r.at, r.since, r.wake = textTyped, now, now.Add(max(r.set.Pause, time.Millisecond))
 	r.keys.Type([]byte(r.set.Text))

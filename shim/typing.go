@@ -1,5 +1,7 @@
 package shim
 
+import "qshim/lockfile/fault"
+
 // Type gives the agent b as if its user had typed it: into a running agent on a
 // terminal, and only if its user has pressed no key since Arm. The tap says
 // Typed, or Untyped: then nothing was, and nothing will be.
@@ -29,7 +31,9 @@ func (s *Session) typeNow(b []byte) {
 		s.opt.Tap.event(Item{Kind: Untyped})
 		return
 	}
+	fault.At("type")
 	s.input.add(b)
 	s.input.flush(s.inFD)
+	fault.At("typed")
 	s.opt.Tap.event(Item{Kind: Typed, Data: b})
 }

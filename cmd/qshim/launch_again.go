@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qshim/lockfile/fault"
 	"qshim/policies"
 	"qshim/policies/agents"
 	"qshim/shim"
@@ -165,6 +166,7 @@ func (l *launch) awaitAgain(ctx context.Context, g *again) bool {
 	w.Again, w.Skip = true, false
 	v, _ := w.OnTerminal(ctx)
 	if v == shim.Launch {
+		fault.At("resume begun")
 		return true
 	}
 	why := "gave_up"
@@ -201,7 +203,10 @@ func (l *launch) startAgain(ctx context.Context, g *again) (int, error) {
 		g.feed.Skip(!anew && !l.t.Profile.Resume.Stdin)
 	}
 	say(l.a.stderr, "%s", l.voice.runsAgain(l.t.Profile.Title))
-	return l.start(ctx, l.adjustments(g.args), g.args, g)
+	applied := l.adjustments(g.args)
+	fault.At("run again")
+	defer fault.At("ran again")
+	return l.start(ctx, applied, g.args, g)
 }
 
 // tellFailed says once that a limit broke the task and how to do it again.

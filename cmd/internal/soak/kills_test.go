@@ -78,7 +78,7 @@ func TestRandomKills(t *testing.T) {
 	f.clean()
 	t.Logf("%d kills in %v: %d at a step of their own, %d from outside (%d sessions ended first); %d processes left by them, %d of them stopped, the longest for %v; %d reads of the ledger",
 		k.own.Load()+k.out.Load(), took.Round(time.Second), k.own.Load(), k.out.Load(), k.ends.Load(), k.w.seen, k.w.frozen, k.w.longest.Round(time.Millisecond), i.reads)
-	t.Logf("steps: %s", tally(countLines(t, k.deaths)))
+	t.Logf("steps: %s", tally(countSteps(t, k.deaths, "")))
 	t.Logf("events: %s", tally(f.events()))
 }
 
@@ -146,8 +146,9 @@ func shimBelow(shell int) int {
 	return 0
 }
 
-// countLines counts what stands behind the process number in a trace.
-func countLines(t testing.TB, file string) map[string]int {
+// countSteps counts the steps in a trace: those of all files of a room as one,
+// named by the room and any.
+func countSteps(t testing.TB, file, any string) map[string]int {
 	t.Helper()
 	f, err := os.Open(file)
 	if os.IsNotExist(err) {
@@ -161,7 +162,7 @@ func countLines(t testing.TB, file string) map[string]int {
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		_, step, _ := strings.Cut(sc.Text(), " ")
 		if room, _, ok := strings.Cut(step, "/"); ok {
-			step = room
+			step = room + any
 		}
 		m[step]++
 	}

@@ -47,6 +47,9 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "subreaper:", err)
 		return 1
 	}
+	// What nohup ignores its programs would ignore too; a caught signal is theirs
+	// by default again.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	go reap()
 	code := m.Run()
 	if left := leftovers(); len(left) > 0 && code == 0 {

@@ -4,9 +4,11 @@ package soak
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +27,9 @@ type night struct {
 	clock string // file with how far the fleet's clock is off
 	end   time.Time
 
+	pace float64 // everything takes so many times as long as in the short form
+	rare int     // turns without a limit between two of one session: more with more sessions
+
 	lives, ends, kills, hangups, findings, jumps atomic.Int64
 }
 
@@ -32,7 +37,8 @@ type night struct {
 // terminals that close and clocks that are set, all at random. At the end no
 // process is stopped, no lock is held, no file is left, and every suspension in
 // the log has its end. QSHIM_SOAK_NIGHT is how long (an hour, say, with 50
-// sessions at a time), QSHIM_SOAK_SHIMS how many.
+// sessions at a time), QSHIM_SOAK_SHIMS how many, QSHIM_SOAK_PACE how many times
+// as slow all of it is, which a fleet on a small machine needs.
 func TestNight(t *testing.T) {
 	long, n := 6*time.Second, 8
 	if v := os.Getenv("QSHIM_SOAK_NIGHT"); v != "" {
@@ -42,9 +48,10 @@ func TestNight(t *testing.T) {
 		}
 		n = number(t, "QSHIM_SOAK_SHIMS", 50)
 	}
-	policy := fastPolicy + "[suspend]\nrecheck = \"1s\"\n"
+	pace := float64(number(t, "QSHIM_SOAK_PACE", 1))
+	policy := slower(t, fastPolicy, pace) + "[suspend]\nrecheck = \"1s\"\n"
 	f := newFleet(t, faultyQshim, policy)
-	w := &night{f: f, w: newWard(t), clock: filepath.Join(f.home, "clock"), end: time.Now().Add(long)}
+	w := &night{f: f, w: newWard(t), pace: pace, rare: max(60, 60*n/8), clock: filepath.Join(f.home, "clock"), end: time.Now().Add(long)}
 	write(t, w.clock, "0s", 0o600)
 	f.start(stationOpt{}).ready().end()
 	f.open()
@@ -66,6 +73,19 @@ func TestNight(t *testing.T) {
 	t.Logf("events: %s", tally(f.events()))
 }
 
+// slower is a policy whose times below a minute are pace times as long.
+func slower(t testing.TB, policy string, pace float64) string {
+	t.Helper()
+	return regexp.MustCompile(`"\d+m?s"`).ReplaceAllStringFunc(policy, func(s string) string {
+		d, err := time.ParseDuration(strings.Trim(s, `"`))
+		must(t, err)
+		return fmt.Sprintf("%q", time.Duration(float64(d)*pace))
+	})
+}
+
+// wait is a time of the short form's.
+func (w *night) wait(d time.Duration) time.Duration { return time.Duration(float64(d) * w.pace) }
+
 // place is one place at which sessions follow each other.
 func (w *night) place(r *rand.Rand) {
 	for time.Now().Before(w.end) {
@@ -77,21 +97,21 @@ func (w *night) place(r *rand.Rand) {
 
 // life is one session's, some seconds to half a minute.
 func (w *night) life(r *rand.Rand, s *station) {
-	until := time.Now().Add(time.Duration(2+r.IntN(25)) * time.Second)
+	until := time.Now().Add(w.wait(time.Duration(2+r.IntN(25)) * time.Second))
 	if until.After(w.end) {
 		until = w.end
 	}
 	for turn := 0; time.Now().Before(until) && !s.shim.ended(); turn++ {
 		switch {
-		case r.IntN(60) == 0:
+		case r.IntN(w.rare) == 0:
 			s.tell('f')
 			w.findings.Add(1)
-		case r.IntN(120) == 0:
+		case r.IntN(2*w.rare) == 0:
 			s.tell('r')
 		default:
 			s.tell("bd"[turn%2])
 		}
-		pause(time.Duration(100+r.IntN(500)) * time.Millisecond)
+		pause(w.wait(time.Duration(100+r.IntN(500)) * time.Millisecond))
 	}
 	switch k := r.IntN(10); {
 	case k < 4:
@@ -114,7 +134,7 @@ func (w *night) life(r *rand.Rand, s *station) {
 	}
 	select {
 	case <-s.shim.done:
-	case <-time.After(10 * time.Second): // it waits for its turn: its user gives up
+	case <-time.After(w.wait(10 * time.Second)): // it waits for its turn: its user gives up
 		if s.master != nil {
 			_ = s.master.Close()
 		} else {

@@ -4,6 +4,7 @@ package soak
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,19 +138,22 @@ func claudeRows(key byte) string {
 	return b.String() + "\x1b[28;3H"
 }
 
+// scriptHead answers a command of ours, which has no place for a pid, and the
+// questions that a launch asks first: it takes a debug log, as Claude Code does.
+const scriptHead = "[ -n \"$SOAK_PID\" ] || exit 0\ncase $1 in --help) echo \"  --debug-file <path>\"; exit 0;; --version) exit 0;; esac\n"
+
 // claudeScript is the agent. It leaves its pid, paints a turn, and obeys the
 // letters on its FIFO. With -p it has a tool at work, as headless agents do.
 func claudeScript() string {
-	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	var b strings.Builder
-	b.WriteString("#!/bin/sh\n[ -n \"$SOAK_PID\" ] || exit 0 # a command of ours asks for its version\n[ -n \"$SOAK_DEAF\" ] && trap '' HUP\n" +
-		"[ \"$1\" = -p ] && { sleep 600 </dev/null >/dev/null 2>&1 & echo $! >\"$SOAK_PID.tool\"; }\n" +
+	b.WriteString("#!/bin/sh\n" + scriptHead + "[ -n \"$SOAK_DEAF\" ] && trap '' HUP\nhead=\ncase \" $* \" in *\" -p \"*) head=1;; esac\n" +
+		"[ -n \"$head\" ] && { sleep 600 </dev/null >/dev/null 2>&1 & echo $! >\"$SOAK_PID.tool\"; }\n" +
 		"echo $$ >\"$SOAK_PID.new\" && mv \"$SOAK_PID.new\" \"$SOAK_PID\"\nexec 3<>\"$SOAK_CTL\"\n" +
-		"[ \"$1\" = -p ] || printf %s " + quoted(claudeRows('b')) + "\nwhile read -r k <&3; do case $k in\n")
+		"[ -n \"$head\" ] || printf %s " + shellQuote(claudeRows('b')) + "\nwhile read -r k <&3; do case $k in\n")
 	for _, k := range "bfdr" {
-		fmt.Fprintf(&b, "%c) printf %%s %s;;\n", k, quoted(claudeRows(byte(k))))
+		fmt.Fprintf(&b, "%c) printf %%s %s;;\n", k, shellQuote(claudeRows(byte(k))))
 	}
-	b.WriteString("q) [ \"$1\" = -p ] && kill %1; exit 0;;\nesac; done\n")
+	b.WriteString("q) [ -n \"$head\" ] && kill %1; exit 0;;\nesac; done\n")
 	return b.String()
 }
 
@@ -170,11 +174,14 @@ type station struct {
 
 type stationOpt struct {
 	headless bool     // no terminal
+	pipe     bool     // with headless: what it writes goes into a pipe
 	deaf     bool     // the agent ignores a hangup
 	shell    bool     // under a shell, so that there is the pair of job control
 	env      []string // more
 	words    []string // instead of "claude"
 	state    string   // instead of the fleet's
+	path     string   // directory of another agent than the fleet's
+	dir      string   // instead of one of its own
 }
 
 // start starts one more station.
@@ -210,6 +217,9 @@ func (s *station) env() []string {
 		state = s.opt.state
 	}
 	env := append(s.f.env(state), "SOAK_PID="+s.pidFile(), "SOAK_CTL="+filepath.Join(s.dir, "ctl"), "TERM=xterm-256color")
+	if s.opt.path != "" {
+		env = append([]string{"PATH=" + s.opt.path + ":/usr/bin:/bin"}, env...) // the first one counts
+	}
 	if s.opt.deaf {
 		env = append(env, "SOAK_DEAF=1")
 	}
@@ -237,7 +247,11 @@ func (s *station) launch() error {
 		argv = []string{"/bin/sh", "-m", "-c", `"$0" "$@"; exit $?`, s.f.qshim}
 		argv = append(argv, words...)
 	}
-	attr := &syscall.ProcAttr{Dir: s.dir, Env: s.env(), Sys: &syscall.SysProcAttr{Setsid: true}}
+	dir := s.dir
+	if s.opt.dir != "" {
+		dir = s.opt.dir
+	}
+	attr := &syscall.ProcAttr{Dir: dir, Env: s.env(), Sys: &syscall.SysProcAttr{Setsid: true}}
 	if s.opt.headless {
 		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 		if err != nil {
@@ -245,6 +259,15 @@ func (s *station) launch() error {
 		}
 		defer null.Close()
 		attr.Files = []uintptr{null.Fd(), null.Fd(), null.Fd()}
+		if s.opt.pipe {
+			r, w, err := os.Pipe()
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			go s.drain(r)
+			attr.Files = []uintptr{null.Fd(), w.Fd(), w.Fd()}
+		}
 		s.shim, err = spawn(argv[0], argv, attr)
 		return err
 	}
@@ -262,6 +285,11 @@ func (s *station) launch() error {
 	go s.read(s.master)
 	s.shim, err = spawn(argv[0], argv, attr)
 	return err
+}
+
+func (s *station) drain(r *os.File) {
+	s.read(r)
+	_ = r.Close() // at its end
 }
 
 func (s *station) read(m *os.File) {
@@ -345,6 +373,28 @@ func (f *fleet) ledger() lockfile.Ledger {
 		f.t.Fatal(err)
 	}
 	return l
+}
+
+// over waits for the end of a shim that has been told to come to it, and returns
+// its code. One that does not is a failure, told with what the ledger says of it,
+// and is killed: -1.
+func (s *station) over() int {
+	s.f.t.Helper()
+	code := s.shim.code()
+	if code >= 0 {
+		return code
+	}
+	text := "no ledger"
+	if s.f.store != nil {
+		if l, err := s.f.store.Read(); err == nil {
+			b, _ := json.Marshal(l) // plain data
+			text = string(b)
+		}
+	}
+	s.f.t.Errorf("station %s does not end; agents %v, stopped %v; %s; screen %s", s.name, s.agents(), stopped(s.pid()), text, tail(s.output()))
+	s.shim.kill(unix.SIGKILL)
+	<-s.shim.done
+	return -1
 }
 
 // end ends the station in whatever state it is.

@@ -3,7 +3,6 @@
 package soak
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
 	"os"
@@ -57,38 +56,32 @@ func TestKilledAtEveryStep(t *testing.T) {
 	t.Logf("%d steps", total)
 }
 
-// drySteps plays once without a kill and notes what each part passes: each step
-// the first time, and the third, where there is one.
+// drySteps plays once without a kill and notes what each part passes.
 func drySteps(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
 	for _, role := range []string{hitter, sibling, launcher} {
 		trace := filepath.Join(t.TempDir(), "trace")
 		newPlay(t, role, "", trace).run()
-		f, err := os.Open(trace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		times := map[string]int{}
-		for sc := bufio.NewScanner(f); sc.Scan(); {
-			_, step, _ := strings.Cut(sc.Text(), " ")
-			if room, _, ok := strings.Cut(step, "/"); ok {
-				step = room + "*" // the session's id differs
-			}
-			times[step]++
-		}
-		for _, step := range slices.Sorted(maps.Keys(times)) {
-			out[role] = append(out[role], step)
-			if times[step] >= 3 {
-				out[role] = append(out[role], step+"#3")
-			}
-			if times[step] >= 8 {
-				out[role] = append(out[role], step+"#6")
+		out[role] = passed(t, trace)
+	}
+	return out
+}
+
+// passed are the steps in a trace: each the first time, and where there are as
+// many, the third and the sixth.
+func passed(t *testing.T, trace string) (steps []string) {
+	t.Helper()
+	times := countSteps(t, trace, "*") // the session's id differs
+	for _, step := range slices.Sorted(maps.Keys(times)) {
+		steps = append(steps, step)
+		for _, n := range []int{3, 6} {
+			if times[step] >= n+2*(n/6) {
+				steps = append(steps, fmt.Sprintf("%s#%d", step, n))
 			}
 		}
 	}
-	return out
+	return steps
 }
 
 // play is one limit met by four sessions.
@@ -209,16 +202,16 @@ func (p *play) finish() {
 	if !p.victim.shim.ended() {
 		p.victim.tell('q')
 	}
-	<-p.victim.shim.done
-	p.killed = p.victim.shim.code() == 128+9
-	if !p.killed && p.victim.shim.code() != 0 {
-		p.t.Errorf("the victim ended with %d", p.victim.shim.code())
+	code := p.victim.over()
+	p.killed = code == 128+9
+	if !p.killed && code != 0 {
+		p.t.Errorf("the victim ended with %d: %s", code, tail(p.victim.output()))
 	}
 	p.w.admit(p.victim)
 	p.victim.close()
 	for _, s := range p.others {
 		s.tell('q')
-		if c := s.shim.code(); c != 0 {
+		if c := s.over(); c != 0 {
 			p.t.Errorf("a sibling ended with %d: %s", c, tail(s.output()))
 		}
 		s.close()
