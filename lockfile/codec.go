@@ -15,8 +15,8 @@ var errGarbage = errors.New("not readable")
 var errChanged = errors.New("changed while it was read")
 
 // Schema changes: a field that an older qshim may lose on rewriting is added
-// without a new number (it ignores the field); anything else raises Schema,
-// and every older qshim steps aside.
+// without a new number (it ignores the field); anything else raises Schema (in
+// schema.go), and every older qshim steps aside.
 
 // encode makes the one line of JSON that a file or event log line consists of.
 // Control bytes that JSON leaves alone (DEL and C1, which is the 8-bit form of
@@ -101,6 +101,9 @@ func decodeSession(id string, data []byte) (Session, error) {
 	if s.ID != id {
 		return Session{}, fmt.Errorf("%w: it says that it is %q", errGarbage, clip(s.ID, 80))
 	}
+	// An older shim steps aside from the moment on that a newer one has written
+	// here: its record stands still, and nobody may wait for what it does next.
+	s.Observe = s.Observe || s.Schema < Schema
 	return s, nil
 }
 

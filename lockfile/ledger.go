@@ -7,10 +7,6 @@ import (
 	"qshim/detect/finding"
 )
 
-// Schema is the version written into every state file. A reader that meets a
-// higher one steps aside (DESIGN section 4.14).
-const Schema = 1
-
 // Ledger is a snapshot of the shared state: the limiters and the sessions.
 // It is a value; whoever changes it changes a copy (see Clone) inside Update.
 type Ledger struct {

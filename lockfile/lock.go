@@ -215,7 +215,7 @@ func decodeStamp(line []byte) (uint64, error) {
 	}
 	if err := checkSchema(line); err != nil {
 		if errors.Is(err, ErrSchema) {
-			return 0, fmt.Errorf("%s: %w", lockName, err)
+			return 0, err // as every file says it: its user is told once
 		}
 		return 0, nil
 	}

@@ -18,8 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two builds of qshim.
-var plainQshim, faultyQshim string
+// The builds of qshim: as it is, with faults to inject, and with the state's next
+// schema.
+var plainQshim, faultyQshim, nextQshim string
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
@@ -34,8 +35,8 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	plainQshim, faultyQshim = filepath.Join(dir, "plain", "qshim"), filepath.Join(dir, "faults", "qshim")
-	for _, args := range [][]string{{"-o", plainQshim}, {"-tags", "faults", "-o", faultyQshim}} {
+	plainQshim, faultyQshim, nextQshim = filepath.Join(dir, "plain", "qshim"), filepath.Join(dir, "faults", "qshim"), filepath.Join(dir, "next", "qshim")
+	for _, args := range [][]string{{"-o", plainQshim}, {"-tags", "faults", "-o", faultyQshim}, {"-tags", "nextschema", "-o", nextQshim}} {
 		out, err := exec.Command("go", append(append([]string{"build"}, args...), "qshim/cmd/qshim")...).CombinedOutput()
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)

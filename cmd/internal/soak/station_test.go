@@ -180,6 +180,7 @@ type stationOpt struct {
 	env      []string // more
 	words    []string // instead of "claude"
 	state    string   // instead of the fleet's
+	build    string   // of qshim, instead of the fleet's
 	path     string   // directory of another agent than the fleet's
 	dir      string   // instead of one of its own
 }
@@ -242,9 +243,13 @@ func (s *station) launch() error {
 			words = []string{"claude", "-p", "work"}
 		}
 	}
-	argv := append([]string{s.f.qshim}, words...)
+	qshim := s.f.qshim
+	if s.opt.build != "" {
+		qshim = s.opt.build
+	}
+	argv := append([]string{qshim}, words...)
 	if s.opt.shell {
-		argv = []string{"/bin/sh", "-m", "-c", `"$0" "$@"; exit $?`, s.f.qshim}
+		argv = []string{"/bin/sh", "-m", "-c", `"$0" "$@"; exit $?`, qshim}
 		argv = append(argv, words...)
 	}
 	dir := s.dir

@@ -169,11 +169,15 @@ func (p *play) count(kind string) (n int) {
 	return n
 }
 
+// turnTime is how long a turn takes, and a pause: longer than fastPolicy's probe
+// is looked at, or none would ever be judged.
+const turnTime = 600 * time.Millisecond
+
 // goOn works on until the limit is over and everybody that lives runs.
 func (p *play) goOn(all []*station) {
 	last, turn := time.Now(), 0
 	eventually(p.t, "everybody goes on", func() bool {
-		if time.Since(last) > 250*time.Millisecond {
+		if time.Since(last) > turnTime {
 			last = time.Now()
 			turn++
 			for _, s := range all {
