@@ -216,7 +216,7 @@ func (d *doctor) adjustment(p *agents.Profile, name string, fallback, formats bo
 		}
 		var what []string
 		for _, v := range a.Args {
-			what = append(what, strings.ReplaceAll(v, "{log}", "…"))
+			what = append(what, strings.NewReplacer("{log}", "…", "{uuid}", "…").Replace(v))
 		}
 		for k := range a.Env {
 			what = append(what, k+"=…")

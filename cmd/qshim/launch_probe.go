@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -138,18 +139,26 @@ func (c *capped) Write(p []byte) (int, error) {
 }
 
 // adjusted applies what a profile adds: arguments behind the agent's word, and
-// variables, with "{log}" as the path of a fresh log.
-func (t *launchTarget) adjusted(a agents.Applied, args []string, log string) (argv []string, set map[string]string) {
+// variables. fill puts in what is new in each launch.
+func (t *launchTarget) adjusted(a agents.Applied, args []string, fill *strings.Replacer) (argv []string, set map[string]string) {
 	argv = append([]string(nil), t.Argv[:t.Inv.At+1]...)
 	for _, v := range a.Args {
-		argv = append(argv, strings.ReplaceAll(v, "{log}", log))
+		argv = append(argv, fill.Replace(v))
 	}
 	argv = append(argv, args...)
 	set = map[string]string{}
 	for k, v := range a.Env {
-		set[k] = strings.ReplaceAll(v, "{log}", log)
+		set[k] = fill.Replace(v)
 	}
 	return argv, set
+}
+
+// newIn is what is new in each launch: the path of its log, and an id for its
+// session, a UUID of version 4.
+func newIn(log string, rand func() float64) *strings.Replacer {
+	part := func(bits int) uint64 { return uint64(rand() * float64(uint64(1)<<bits)) }
+	uuid := fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", part(32), part(16), part(12), 0x8000|part(14), part(48))
+	return strings.NewReplacer("{log}", log, "{uuid}", uuid)
 }
 
 // quickRefusal is how soon an adjusted agent that exits 2 is taken to have

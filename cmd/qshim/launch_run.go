@@ -325,7 +325,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 			applied.Env, applied.Args = withoutLog(applied)
 		}
 	}
-	argv, set := l.t.adjusted(applied, args, path)
+	argv, set := l.t.adjusted(applied, args, newIn(path, l.a.rand))
 	c := shim.Config{
 		Options: shim.Options{
 			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), l.t.Path, depth(l.a.getenv), set),
@@ -378,7 +378,7 @@ func (l *launch) logSpec(argv []string, set map[string]string) *agentlog.Spec {
 	if err != nil || !filepath.IsAbs(home) {
 		return nil // without these nothing of the agent's can be found
 	}
-	out := &agentlog.Spec{Kind: spec.Kind, Home: home, Cwd: cwd}
+	out := &agentlog.Spec{Kind: spec.Kind, Home: home, Cwd: cwd, Session: l.t.Profile.SessionID(argv[l.t.Inv.At+1:])}
 	named := ""
 	if l.call.Headless { // the screen tells what it tells
 		named = l.t.Profile.DebugFile(argv[l.t.Inv.At+1:])

@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -414,16 +417,22 @@ func TestProbeEnds(t *testing.T) {
 
 func TestAdjustedArgv(t *testing.T) {
 	target := &launchTarget{Argv: []string{"npx", "-y", "codex", "exec", "--", "x"}, Inv: agents.Invocation{At: 2}}
-	argv, set := target.adjusted(agents.Applied{Args: []string{"--no-daemon"}, Env: map[string]string{"L": "{log}"}}, target.Args(), "/log")
+	argv, set := target.adjusted(agents.Applied{Args: []string{"--no-daemon"}, Env: map[string]string{"L": "{log}"}}, target.Args(), newIn("/log", rand.Float64))
 	if strings.Join(argv, " ") != "npx -y codex --no-daemon exec -- x" || set["L"] != "/log" {
 		t.Errorf("%q %q", argv, set)
 	}
 	if strings.Join(target.Argv, " ") != "npx -y codex exec -- x" {
 		t.Errorf("the user's line has changed: %q", target.Argv)
 	}
-	argv, _ = target.adjusted(agents.Applied{Args: []string{"--debug-file={log}"}}, []string{"-p"}, "/log")
+	argv, _ = target.adjusted(agents.Applied{Args: []string{"--debug-file={log}"}}, []string{"-p"}, newIn("/log", rand.Float64))
 	if strings.Join(argv, " ") != "npx -y codex --debug-file=/log -p" {
 		t.Errorf("%q", argv)
+	}
+	for _, r := range []func() float64{rand.Float64, func() float64 { return 0 }, func() float64 { return math.Nextafter(1, 0) }} {
+		argv, _ = target.adjusted(agents.Applied{Args: []string{"--session-id", "{uuid}"}}, nil, newIn("", r))
+		if ok, _ := regexp.MatchString(`^[0-9a-f]{8}(-[0-9a-f]{4}){1}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, argv[4]); !ok {
+			t.Errorf("%q is no UUID", argv[4])
+		}
 	}
 	both := agents.Applied{Args: []string{"--x", "--debug-file={log}"}, Env: map[string]string{"A": "{log}", "B": "b"}}
 	if env, args := withoutLog(both); !needsLog(both) || len(env) != 1 || env["B"] != "b" || strings.Join(args, " ") != "--x" || len(both.Args) != 2 {

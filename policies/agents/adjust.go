@@ -11,7 +11,8 @@ type Known struct {
 
 // Applied is what a launch gets beyond what the user typed.
 type Applied struct {
-	// Args are to stand before the user's arguments; "{log}" as in Env.
+	// Args are to stand before the user's arguments; "{log}" as in Env, "{uuid}"
+	// is a new one.
 	Args  []string
 	Env   map[string]string // to set; "{log}" stands for a fresh log file's path
 	Names []string          // the adjustments made, for doctor and the log
@@ -97,6 +98,13 @@ func (p *Profile) DebugFile(args []string) string {
 	s := p.Options.scan(args)
 	file, _ := s.last([]string{p.Log.DebugArg})
 	return file
+}
+
+// SessionID is the session's id that a command line names, "" where it names none.
+func (p *Profile) SessionID(args []string) string {
+	s := p.Options.scan(args)
+	id, _ := s.last(p.Log.SessionArgs)
+	return id
 }
 
 // mentions reports whether a help text holds an option as a word of its own.

@@ -131,7 +131,8 @@ type Adjustment struct {
 	// Formats are the output formats, of calls without a screen, that it is made
 	// for. Empty: every session.
 	Formats []string `toml:"formats"`
-	// Args stand before the user's arguments; "{log}" as in Env.
+	// Args stand before the user's arguments; "{log}" as in Env, "{uuid}" is a
+	// new one.
 	Args []string `toml:"args"`
 	// Needs is a word that the binary's --help must hold for Args to be known
 	// to be accepted. Empty: accepted by every version.
@@ -168,6 +169,8 @@ type LogSpec struct {
 	DebugEnv string `toml:"debug_env"`
 	// DebugArg is the option whose value is the debug log's path.
 	DebugArg string `toml:"debug_arg"`
+	// SessionArgs are the options whose value is the session's id.
+	SessionArgs []string `toml:"session_args"`
 }
 
 // Quit says how the agent is asked to end.

@@ -60,6 +60,9 @@ type Spec struct {
 	// Started is when the agent was started. Records with older timestamps are
 	// not new, even in a new file (forked and resumed sessions copy history).
 	Started time.Time
+	// Session is the id that the agent was started with, where its command line
+	// names it; only Qwen's finder needs it.
+	Session string
 	// Files are the files to follow: for File all of them, for Claude and Gemini the debug
 	// log. Absolute; they need not exist yet. Those that exist are followed from
 	// their end.

@@ -7,21 +7,27 @@ import (
 )
 
 // qwen follows Home/debug/SESSION.txt and Home/projects/CWD/chats/SESSION.jsonl.
-// Nothing names the process in them, but each record of the debug log is written
-// through a descriptor of its own, several at a time while the agent starts: the
-// session is the one whose debug log a process of ours holds open when the
-// directory says that something was written. A resumed session goes on in its
-// old files. Measured with Qwen Code 0.15.10; the debug log is on unless
+// Nothing names the process in them, but the launch names the session where it
+// can (Spec.Session). Where it cannot (-c, the picker, /clear later), each record
+// of the debug log is written through a descriptor of its own, several at a time
+// while the agent starts: the session is the one whose debug log a process of
+// ours holds open when the directory says that something was written. A resumed
+// session goes on in its old files. Measured with Qwen Code 0.15.10; the debug log is on unless
 // QWEN_DEBUG_LOG_FILE=0.
 type qwen struct {
 	openHome
 	before  map[string]int64 // debug logs that existed before the launch
 	session string
+	asked   map[string]int // how often a log that is not ours was looked for among our open files
 }
+
+// askMost bounds that: a sibling writes its log for hours. One that begins
+// writes some 20 records within its first second.
+const askMost = 64
 
 func (q *qwen) begin(t *tailer) {
 	q.resolve(t)
-	q.before = sizes(q.debug(), "*.txt")
+	q.before, q.asked = sizes(q.debug(), "*.txt"), map[string]int{}
 }
 
 func (q *qwen) debug() string { return filepath.Join(q.home, "debug") }
@@ -29,6 +35,9 @@ func (q *qwen) debug() string { return filepath.Join(q.home, "debug") }
 func (q *qwen) look(t *tailer) {
 	if !q.resolve(t) {
 		return // no home yet
+	}
+	if q.session == "" && t.spec.Session != "" {
+		q.take(t, filepath.Join(q.debug(), t.spec.Session+".txt"))
 	}
 	q.each(t, q.take)
 	if q.blind && q.session == "" {
@@ -100,8 +109,8 @@ func (q *qwen) dirs(t *tailer) []string {
 	return dirs
 }
 
-// wants every write to a debug log until ours is known, then only new files:
-// /clear begins another session.
+// wants every write to a debug log until ours is known, then the first ones of
+// those that are new: /clear begins another session.
 func (q *qwen) wants(t *tailer, path string, created bool) bool {
 	switch {
 	case filepath.Base(path) == q.session+".jsonl":
@@ -113,7 +122,11 @@ func (q *qwen) wants(t *tailer, path string, created bool) bool {
 		if _, err := os.Lstat(path); err != nil {
 			return false
 		}
-		return q.session == ""
+		if _, old := q.before[path]; old && q.session != "" {
+			return false
+		}
+		q.asked[path]++
+		return q.session == "" || q.asked[path] <= askMost
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 const (
 	qwen1 = "4168b23e-4089-4f66-bbca-d8df6f6417d5"
 	qwen2 = "11111111-4089-4f66-bbca-d8df6f6417d5"
+	qwen3 = "22222222-4089-4f66-bbca-d8df6f6417d5"
 )
 
 // qwenBench: pid 10 is the launcher, 11 the agent, 20 a sibling.
@@ -69,4 +70,40 @@ func TestQwenRefusesOtherNames(t *testing.T) {
 	write(t, filepath.Join(home, "debug", "..x.txt"), "no\n")
 	write(t, filepath.Join(home, "settings.json"), "no\n")
 	b.expect("")
+}
+
+// A session that the launch has named is ours from its first record, however
+// many siblings begin with it; /clear begins another one.
+func TestQwenNamed(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		home, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		procs := &fakeProcs{parents: map[int]int{10: 1, 11: 10}, open: map[int][]string{}, blind: blind}
+		b := newBench(t, Spec{Kind: Qwen, Home: home, Cwd: "/proj", PID: 10, Procs: procs, Session: qwen1})
+		b.expect("")
+		write(t, qwenDebug(home, qwen2), "2026-11-29T22:42:52.302Z [INFO] sibling\n")
+		b.expect("")
+		write(t, qwenDebug(home, qwen1), "2026-11-29T22:42:52.302Z [INFO] one\n")
+		b.expect("2026-11-29T22:42:52.302Z [INFO] one")
+		if blind {
+			continue
+		}
+		write(t, qwenDebug(home, qwen3), "2026-11-29T22:42:53.302Z [INFO] cleared\n")
+		b.expect("") // whose it is cannot be told yet
+		procs.open[11] = []string{qwenDebug(home, qwen3)}
+		write(t, qwenDebug(home, qwen3), "2026-11-29T22:42:54.302Z [INFO] on\n")
+		b.expect("2026-11-29T22:42:53.302Z [INFO] cleared 2026-11-29T22:42:54.302Z [INFO] on")
+	}
+}
+
+// A name that is no file's is no path either.
+func TestQwenNamedBadly(t *testing.T) {
+	for _, id := range []string{"../../etc/passwd", "a b", "true"} {
+		home := t.TempDir()
+		b := newBench(t, Spec{Kind: Qwen, Home: home, Cwd: "/proj", PID: 10, Procs: &fakeProcs{parents: map[int]int{10: 1}}, Session: id})
+		write(t, filepath.Join(home, "settings.txt"), "no\n")
+		b.expect("")
+	}
 }
