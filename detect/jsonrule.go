@@ -24,6 +24,7 @@ type jsonRule struct {
 	has       []string
 	text      []string
 	match     *pattern
+	unlessOf  *pattern
 	code      string
 	reset     string
 	window    string
@@ -53,6 +54,7 @@ type jsonTable struct {
 	Has       []string       `toml:"has"`
 	Text      []string       `toml:"text"`
 	Match     string         `toml:"match"`
+	UnlessOf  string         `toml:"unless_type"` // pattern of the field "type": whose record it is not
 	Code      string         `toml:"code"`
 	Reset     string         `toml:"reset"`
 	Window    string         `toml:"window"`
@@ -87,7 +89,7 @@ func (c *compiler) json(t *jsonTable) {
 	}
 	r := &jsonRule{
 		name: t.Name, class: c.class("class", t.Class), otherwise: c.class("otherwise", t.Otherwise),
-		in: set(t.In), when: wanted(t.When), has: t.Has, text: t.Text, match: c.re("match", t.Match), code: t.Code,
+		in: set(t.In), when: wanted(t.When), has: t.Has, text: t.Text, match: c.re("match", t.Match), unlessOf: c.re("unless_type", t.UnlessOf), code: t.Code,
 		reset: t.Reset, window: t.Window, delayMS: t.DelayMS, delayS: t.DelayS, attempt: t.Attempt, max: t.Max, model: t.Model,
 		measure: finding.Measure(t.Measure), scope: finding.Scope(t.Scope), effect: t.Effect,
 		examples: t.Examples, not: t.Not, from: t.from, shared: t.Shared,
@@ -244,6 +246,9 @@ func (r *jsonRule) fits(d doc, from string) bool {
 		if _, ok := d.at(k); !ok {
 			return false
 		}
+	}
+	if kind := d.str("type"); kind != "" && r.unlessOf != nil && r.unlessOf.MatchString(kind) {
+		return false
 	}
 	return r.match == nil || r.match.MatchString(r.message(d))
 }
