@@ -16,7 +16,6 @@ import (
 	"qshim/lockfile"
 	"qshim/policies"
 	"qshim/shim/agentlog"
-	"qshim/shim/internal/door"
 	"qshim/shim/term"
 )
 
@@ -67,8 +66,8 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 		return 0, err
 	}
 	r.guard(r.begin) // before the session's loop, whose hooks use what it makes
-	lean := time.AfterFunc(startOver, getLean)
-	defer lean.Stop()
+	r.lean = newLean(r.giveBack)
+	defer r.lean.end()
 	var all sync.WaitGroup
 	all.Go(func() {
 		defer close(r.over)
@@ -100,21 +99,6 @@ func within(d time.Duration, f func()) {
 	}
 }
 
-// startOver is when what only the start needed is given back.
-const startOver = time.Second
-
-// leanGC is the garbage collector's percentage for a session: its first
-// collection then comes at 1 MiB of new objects, not at 4. During the start
-// none is wanted.
-const leanGC = 25
-
-// getLean gives back memory: a machine runs many sessions, most of them idle.
-func getLean() {
-	debug.SetGCPercent(leanGC)
-	debug.FreeOSMemory()
-	door.Shed()
-}
-
 // exitWait bounds how long the ledger may hold up an exit: the lock's own wait.
 const exitWait = lockfile.LockWait
 
@@ -129,6 +113,7 @@ type runner struct {
 	looked   time.Time // when the loop last asked what is pending
 	keys     term.Keys
 	calm     calm
+	lean     *lean
 	items    chan agentlog.Item
 	problems chan error           // of other goroutines
 	over     chan struct{}        // closed when the loop has ended

@@ -116,6 +116,17 @@ func (t *Tap) Take() []Item {
 	return t.takenItems
 }
 
+// shrink lets go of what a flood has made large. What the last Take handed out
+// stays its reader's.
+func (t *Tap) shrink() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.takenItems, t.takenBuf, t.takenSpans = nil, nil, nil
+	if len(t.items) == 0 && !t.flood {
+		t.items, t.buf, t.spans, t.tail = nil, nil, nil, nil
+	}
+}
+
 // signal must be called with mu held.
 func (t *Tap) signal() {
 	select {

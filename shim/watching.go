@@ -220,6 +220,7 @@ func (r *runner) locked(f func(*detect.Watcher) detect.Report) detect.Report {
 // take handles one item of the tap. True: it was the last.
 func (r *runner) take(ctx context.Context, it Item) bool {
 	now := r.c.Now()
+	r.lean.item(it)
 	switch it.Kind {
 	case Output:
 		r.output(ctx, it, now)
