@@ -57,6 +57,14 @@ func (v view) spacing(lim lockfile.Limiter) time.Duration {
 	return time.Duration(eased * float64(time.Second))
 }
 
+// Spacing is how far apart the starts of short runs on a limiter have to be now;
+// 0: nothing is known that would keep them apart.
+func (p Policy) Spacing(l lockfile.Ledger, id string, now time.Time) time.Duration {
+	lim := l.Limiters[id]
+	lim.ID = id
+	return view{p: p, l: l, now: now}.spacing(lim)
+}
+
 // nextStart is when the next short run may begin, and the gap after it.
 func (v view) nextStart(lim lockfile.Limiter, s lockfile.Session) (time.Time, time.Duration) {
 	gap := v.spacing(lim)

@@ -24,6 +24,20 @@ func (u Usage) Nothing() bool { return u == Usage{} }
 // them: a percent of the smallest window that is worth the care.
 const StepTokens = 10_000
 
+// Used is the percentage of a limiter's present window that is used, as an agent
+// told it last; known is false where none has, or where that window is over.
+func (p Policy) Used(l lockfile.Ledger, id string, now time.Time) (percent float64, known bool) {
+	sh := l.Limiters[id].Share
+	if sh == nil || sh.At.IsZero() {
+		return 0, false
+	}
+	end := sh.Ends
+	if end.IsZero() {
+		end = sh.At.Add(p.at(id).Window.Length)
+	}
+	return sh.Used, now.Before(end)
+}
+
 // Usage works a session's consumption into the ledger: the size of its
 // conversation into its own record, tokens and shares into its account's. Call
 // it under the lock, and only for steps worth a write: every sibling reads the

@@ -27,7 +27,9 @@ type limiterStatus struct {
 	Holds   []holdStatus          `json:"holds"`
 	Running int                   `json:"running"`
 	Waiting int                   `json:"waiting"`
-	Cap     int                   `json:"cap"` // how many may be busy at once; 0: as many as want to
+	Cap     int                   `json:"cap"`                 // how many may be busy at once; 0: as many as want to
+	Spacing float64               `json:"spacing_s,omitempty"` // seconds between the starts of short runs without a terminal; 0: none
+	Used    *float64              `json:"used,omitempty"`      // percent of its window, as an agent told it last
 }
 
 type holdStatus struct {
@@ -60,6 +62,7 @@ type sessionStatus struct {
 	Until    *time.Time        `json:"until"`
 	Since    time.Time         `json:"since"`
 	Parent   string            `json:"parent,omitempty"`
+	Context  int64             `json:"context,omitempty"` // tokens of its conversation; 0: not known
 }
 
 func statusCmd(a *app) *cobra.Command {
@@ -96,7 +99,7 @@ func statusOf(p policies.Policy, l lockfile.Ledger, now time.Time, look func(age
 	for _, s := range l.Sessions {
 		if s.Alive {
 			st.Sessions = append(st.Sessions, sessionStatus{ID: s.ID, PID: s.PID, ChildPID: s.ChildPID, Agent: s.Agent, Cwd: s.Cwd,
-				Limiters: s.Limiters, State: s.State, Priority: s.Priority, Reason: s.Reason, Until: timePtr(s.Until), Since: s.Since, Parent: s.Parent})
+				Limiters: s.Limiters, State: s.State, Priority: s.Priority, Reason: s.Reason, Until: timePtr(s.Until), Since: s.Since, Parent: s.Parent, Context: s.Context})
 		}
 	}
 	born := func(i int) time.Time { return l.Sessions[st.Sessions[i].ID].Born }
@@ -118,6 +121,10 @@ func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger,
 			Advice: fullAdvice(h.Class, h.Measure, h.Scope, lim.ID, look(agent), batch)})
 	}
 	ls.Cap, _ = p.Cap(l, lim.ID)
+	ls.Spacing = p.Spacing(l, lim.ID, now).Round(100 * time.Millisecond).Seconds()
+	if used, known := p.Used(l, lim.ID, now); known {
+		ls.Used = &used
+	}
 	for _, s := range l.Sessions {
 		if !s.Alive || !policies.DrawsOn(s, lim.ID) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,10 +29,17 @@ func printStatus(w io.Writer, p palette, st statusJSON, now time.Time) {
 		return
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(tw, "SESSION\tAGENT\tPID\tSTATE\tFOR\tWHY\tDIRECTORY")
+	known := slices.ContainsFunc(st.Sessions, func(s sessionStatus) bool { return s.Context > 0 })
+	context := func(word string) string {
+		if known {
+			return word + "\t"
+		}
+		return ""
+	}
+	_, _ = fmt.Fprintln(tw, "SESSION\tAGENT\tPID\tSTATE\tFOR\tWHY\t"+context("CONTEXT")+"DIRECTORY")
 	for _, s := range st.Sessions {
-		_, _ = fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", printable(s.ID), printable(s.Agent), s.PID, stateWord(s),
-			span(now.Sub(s.Since)), whyWord(s, now), printable(shortDir(s.Cwd)))
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s%s\n", printable(s.ID), printable(s.Agent), s.PID, stateWord(s),
+			span(now.Sub(s.Since)), whyWord(s, now), context(tokensWord(s.Context)), printable(shortDir(s.Cwd)))
 	}
 	_ = tw.Flush()
 }
@@ -54,6 +62,12 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 	if l.Cap > 0 {
 		counts += fmt.Sprintf(", at most %d at once", l.Cap)
 	}
+	if l.Spacing > 0 {
+		counts += fmt.Sprintf(", short runs %.1fs apart", l.Spacing)
+	}
+	if l.Used != nil {
+		counts += fmt.Sprintf(", %.0f%% of its window used", *l.Used)
+	}
 	_, _ = fmt.Fprintf(w, "%s  %s  %s\n", p.bold(name), state, p.dim(counts))
 	for _, h := range l.Holds {
 		end := ""
@@ -70,6 +84,17 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 			_, _ = fmt.Fprintf(w, "  %s\n", p.dim(strings.TrimSuffix("“"+strings.TrimSpace(printable(h.Evidence.Row))+"” · "+printable(h.Evidence.Session), " · ")))
 		}
 	}
+}
+
+// tokensWord is the size of a conversation: "54k", "-" where it is not known.
+func tokensWord(n int64) string {
+	switch {
+	case n <= 0:
+		return "-"
+	case n < 1000:
+		return "<1k"
+	}
+	return fmt.Sprintf("%dk", (n+500)/1000)
 }
 
 func stateWord(s sessionStatus) string {

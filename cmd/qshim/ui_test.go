@@ -13,6 +13,7 @@ import (
 	"qshim/detect/finding"
 	"qshim/lockfile"
 	"qshim/policies"
+	"qshim/policies/config"
 	"qshim/shim"
 )
 
@@ -161,5 +162,36 @@ func TestLogFields(t *testing.T) {
 	want := strings.Fields("at event session agent limiter model project class cause measure scope error_code until retry_after_s confidence rule rows reason")
 	if !slices.Equal(got, want) {
 		t.Errorf("fields %q", got)
+	}
+}
+
+// What agents told of their consumption is shown where it is known.
+func TestStatusShowsWhatIsUsed(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	id := "anthropic/0123456789ab"
+	l := lockfile.Ledger{
+		Limiters: map[string]lockfile.Limiter{id: {
+			ID: id, LastHit: now, Share: &lockfile.Share{Used: 41.6, At: now.Add(-time.Hour), Ends: now.Add(time.Hour)},
+			Spacing: &lockfile.Spacing{GapS: 7.5, Learned: now},
+		}},
+		Sessions: map[string]lockfile.Session{
+			"a": {ID: "a", Agent: "claude", Limiters: []string{id}, State: lockfile.Idle, Since: now, Context: 54321, Alive: true},
+			"b": {ID: "b", Agent: "claude", Limiters: []string{id}, State: lockfile.Idle, Since: now, Alive: true},
+		},
+	}
+	show := func() string {
+		var out strings.Builder
+		printStatus(&out, palette(false), statusOf(config.Defaults().Policy, l, now, func(string) string { return "" }), now)
+		return out.String()
+	}
+	for _, want := range []string{"short runs 7.5s apart", "42% of its window used", "CONTEXT  DIRECTORY", "54k      -", "-        -"} {
+		if got := show(); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	now = now.Add(2 * time.Hour) // that window is over
+	l.Sessions["a"] = l.Sessions["b"]
+	if got := show(); strings.Contains(got, "window") || strings.Contains(got, "CONTEXT") || strings.Contains(got, "apart") {
+		t.Errorf("what is not known any more is shown:\n%s", got)
 	}
 }
