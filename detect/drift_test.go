@@ -9,6 +9,27 @@ import (
 	"qshim/detect"
 )
 
+// TestUnrecognisedByTitle: a profile of one's own may name the title of a turn
+// that failed; of the built-in agents none has one.
+func TestUnrecognisedByTitle(t *testing.T) {
+	p, err := detect.ParseProfile("mine.toml", []byte("[detect.activity]\ntitle_busy = '^working'\ntitle_error = '^failed'\ntitle_idle = '^mine'\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for title, want := range map[string]int{"failed": 1, "mine": 0} {
+		l := &live{t: t, w: p.Watch(detect.Options{Zone: time.UTC, Started: start}), now: start.Add(time.Second)}
+		got := 0
+		l.seen = func(r detect.Report) { got += len(r.Unrecognised) }
+		l.turn("\x1b]0;working\a")
+		l.paint("hi", "", "We cannot go on: over our allowance, at our limit for today.")
+		l.out("\x1b]0;" + title + "\a")
+		l.wait(3 * time.Second)
+		if got != want {
+			t.Errorf("title %s: %d unrecognised, want %d", title, got, want)
+		}
+	}
+}
+
 // TestUnrecognised: a turn that its agent calls failed, and rows about a limit
 // that no rule knows, are kept for a person; known ones and other failures are not.
 func TestUnrecognised(t *testing.T) {

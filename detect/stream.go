@@ -45,6 +45,7 @@ type exhausted struct {
 // Stream takes what a headless agent writes to a pipe. Lines may be of any
 // length; memory is bounded.
 func (w *Watcher) Stream(now time.Time, out Stream, b []byte) Report {
+	now = w.clock(now)
 	w.ready()
 	p := &w.pipes[out&1]
 	p.feed(b, func(l []byte) { w.streamLine(now, p, out, l) })
@@ -204,6 +205,7 @@ func (w *Watcher) rereadPipes(now time.Time) {
 // Log takes one line of the agent's own log, which is the surest source:
 // structured, and never painted again.
 func (w *Watcher) Log(now time.Time, l []byte) Report {
+	now = w.clock(now)
 	l = bytes.TrimRight(l, " \t\r\n") // an indent is part of a row: it may be quoted
 	if len(l) > maxLine {
 		return w.take(now)
@@ -211,7 +213,7 @@ func (w *Watcher) Log(now time.Time, l []byte) Report {
 	w.ready()
 	w.sig.logged = true
 	p := &w.pipes[logPipe]
-	if d, ok := w.logRecord(bytes.TrimSpace(l)); ok {
+	if d, ok := w.logRecord(now, bytes.TrimSpace(l)); ok {
 		w.record(now, d, "log", string(l))
 	} else {
 		p.push(w.p, string(l), logText)
@@ -223,7 +225,7 @@ func (w *Watcher) Log(now time.Time, l []byte) Report {
 }
 
 // logRecord decodes a JSON line that is newer than the session.
-func (w *Watcher) logRecord(l []byte) (doc, bool) {
+func (w *Watcher) logRecord(now time.Time, l []byte) (doc, bool) {
 	if len(l) == 0 || l[0] != '{' {
 		return nil, false
 	}
@@ -231,7 +233,7 @@ func (w *Watcher) logRecord(l []byte) (doc, bool) {
 	if !ok {
 		return nil, false
 	}
-	if t := d.epoch("timestamp"); !t.IsZero() && !w.o.Started.IsZero() && t.Before(w.o.Started.Add(-2*time.Second)) {
+	if t := d.epoch("timestamp"); !t.IsZero() && !w.o.Started.IsZero() && t.Before(w.news(now).Add(-2*time.Second)) {
 		return doc{}, true
 	}
 	return d, true
@@ -325,6 +327,7 @@ func (w *Watcher) refine(f *finding.Finding) {
 // Exit says how the agent ended. A headless agent's last error row is its own
 // only if it failed.
 func (w *Watcher) Exit(now time.Time, code int) Report {
+	now = w.clock(now)
 	w.exited, w.failed = true, Failed(code)
 	if w.failed {
 		w.scan(now, true)

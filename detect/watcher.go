@@ -119,6 +119,7 @@ type Watcher struct {
 	nextID     uint64
 	screenDesk desk
 
+	now      time.Time // the last one that was told
 	dirty    time.Time // a change that has not been looked at; zero: none
 	looked   time.Time
 	retrying bool
@@ -199,6 +200,7 @@ func (w *Watcher) Screen() *screen.Screen { return w.s }
 // Output takes terminal bytes on their way from the agent to the user. A
 // headless call on a terminal is read line by line, both pipes in one.
 func (w *Watcher) Output(now time.Time, b []byte) Report {
+	now = w.clock(now)
 	_, _ = w.s.Write(b) // never fails
 	w.ready()
 	if w.o.Mode == Headless {
@@ -212,6 +214,7 @@ func (w *Watcher) Output(now time.Time, b []byte) Report {
 // Resize follows a change of the window size. It brings nothing new: what is
 // painted again was there before.
 func (w *Watcher) Resize(now time.Time, cols, rows int) Report {
+	now = w.clock(now)
 	w.s.Resize(cols, rows)
 	w.cache = w.cache[:0]
 	w.scan(now, true)
@@ -228,6 +231,7 @@ func (w *Watcher) Resync() {
 // Key says that the user's keys reached the agent; enter, that Enter was among
 // them. Before the first Enter or turn nothing on the screen is new.
 func (w *Watcher) Key(now time.Time, enter bool) {
+	now = w.clock(now)
 	w.sig.keys = true
 	if !enter {
 		return
@@ -244,6 +248,7 @@ func (w *Watcher) Key(now time.Time, enter bool) {
 
 // Busy takes what the agent's own status file says.
 func (w *Watcher) Busy(now time.Time, busy bool) Report {
+	now = w.clock(now)
 	a := Idle
 	if busy {
 		a = Busy
@@ -255,6 +260,7 @@ func (w *Watcher) Busy(now time.Time, busy bool) Report {
 
 // Tick is called at Report.Wake.
 func (w *Watcher) Tick(now time.Time) Report {
+	now = w.clock(now)
 	w.scan(now, true)
 	w.rereadPipes(now)
 	w.checkDrift(now)
@@ -270,6 +276,7 @@ func (w *Watcher) take(now time.Time) Report {
 
 // Peek looks at the screen as it is now and takes nothing out of the next report.
 func (w *Watcher) Peek(now time.Time) Report {
+	now = w.clock(now)
 	w.scan(now, true)
 	return w.state(now)
 }

@@ -391,7 +391,7 @@ func (r *runner) tail(ctx context.Context) {
 	}
 	fault.At("tail")
 	s := *r.c.Log
-	s.PID, s.Started = r.session.PID(), r.c.Now()
+	s.PID, s.Started, s.Now = r.session.PID(), r.c.Now(), r.c.Now
 	err := agentlog.Tail(ctx, s, func(it agentlog.Item) {
 		select {
 		case r.items <- it:

@@ -68,6 +68,8 @@ type Spec struct {
 	// their end.
 	Files []string
 
+	// Now is the wall clock; nil means time.Now.
+	Now func() time.Time
 	// Procs answers questions about processes; nil asks this machine.
 	Procs Procs
 	// Every makes a ticker and its stop; nil means time.NewTicker. It is only
@@ -116,6 +118,9 @@ func Tail(ctx context.Context, s Spec, emit func(Item)) error {
 	t := &tailer{spec: s, emit: emit, files: map[string]*file{}}
 	if t.spec.Procs == nil {
 		t.spec.Procs = system{}
+	}
+	if t.spec.Now == nil {
+		t.spec.Now = time.Now
 	}
 	defer t.close()
 	hints := newHints(s.Poll)
@@ -237,7 +242,7 @@ func (t *tailer) add(source, base, rel string, offset int64) *file {
 		delete(t.files, t.order[0])
 		t.order = t.order[1:]
 	}
-	f := &file{source: source, base: base, rel: rel, path: path, offset: offset, emit: t.emit}
+	f := &file{source: source, base: base, rel: rel, path: path, offset: offset, emit: t.emit, now: t.spec.Now}
 	t.files[path], t.order = f, append(t.order, path)
 	return f
 }

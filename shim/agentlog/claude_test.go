@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const cwd = "/home/u/My proj_é.x"
@@ -211,4 +212,21 @@ func TestClaudeDebugLog(t *testing.T) {
 	b.expect("<busy>")
 	write(t, h.transcript("aaaa"), "a1\n")
 	b.expect("a1")
+}
+
+// A clock that was set back behind the launch makes no new record old, nor an
+// old one of that time before it new.
+func TestClockSetBack(t *testing.T) {
+	now := launch.Add(time.Minute)
+	var got []string
+	f := &file{freshSince: launch, now: func() time.Time { return now }, emit: func(i Item) { got = append(got, string(i.Line)) }}
+	say := func() string { return fmt.Sprintf(`{"timestamp":%q}`, now.Format(time.RFC3339)) }
+	f.deliver([]byte(say()))
+	now = now.Add(-time.Hour)
+	copied := fmt.Sprintf(`{"timestamp":%q}`, now.Add(-time.Minute).Format(time.RFC3339))
+	f.deliver([]byte(copied))
+	f.deliver([]byte(say()))
+	if len(got) != 2 || got[1] != say() {
+		t.Errorf("delivered %q", got)
+	}
 }

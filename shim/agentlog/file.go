@@ -18,6 +18,7 @@ type file struct {
 	freshSince time.Time // records that are older by their own timestamps are dropped; zero: none
 	atEnd      bool      // begin at the end of what exists when it is first opened
 	emit       func(Item)
+	now        func() time.Time
 
 	f       *os.File
 	part    []byte // a line without its newline yet
@@ -215,10 +216,22 @@ func (f *file) recordEnd() {
 
 // deliver emits one record, unless it is empty or old.
 func (f *file) deliver(line []byte) {
-	if len(bytes.TrimSpace(line)) == 0 || old(line, f.freshSince) {
+	if len(bytes.TrimSpace(line)) == 0 || old(line, f.since()) {
 		return
 	}
 	f.emit(Item{Source: f.source, Path: f.path, Line: line})
+}
+
+// since is the instant before which records are old: freshSince, or now where
+// the clock was set back behind it.
+func (f *file) since() time.Time {
+	if f.freshSince.IsZero() {
+		return f.freshSince
+	}
+	if now := f.now().Round(0); now.Before(f.freshSince) { // what agents write knows the wall clock only
+		return now
+	}
+	return f.freshSince
 }
 
 // report says how many lines were too long.

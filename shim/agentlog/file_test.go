@@ -248,7 +248,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"timestamp":"2026-11-29T16:58:32.241Z"}`+"\n"), []byte("\x00\xff\n"), false)
 	f.Fuzz(func(t *testing.T, one, two []byte, join bool) {
 		var lines int
-		file := &file{joinRows: join, freshSince: launch, emit: func(i Item) {
+		file := &file{joinRows: join, freshSince: launch, now: later, emit: func(i Item) {
 			lines++
 			if len(i.Line) == 0 || len(i.Line) > MaxLine || strings.ContainsRune(string(i.Line), '\n') {
 				t.Errorf("line %q", i.Line)

@@ -16,6 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var launch = time.Date(2026, 11, 29, 16, 45, 0, 0, time.UTC)
 
+func later() time.Time { return launch.Add(time.Minute) }
+
 // fakeProcs is a process tree that a test makes up.
 type fakeProcs struct {
 	parents map[int]int
@@ -64,6 +66,9 @@ func newBench(t *testing.T, s Spec) *bench {
 	}
 	if s.Started.IsZero() {
 		s.Started = launch
+	}
+	if s.Now == nil {
+		s.Now = later
 	}
 	b := &bench{t: t, find: find}
 	b.tail = &tailer{spec: s, files: map[string]*file{}, emit: func(i Item) { b.items = append(b.items, i) }}
