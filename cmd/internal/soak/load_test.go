@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"qshim/lockfile"
+	"qshim/policies"
 )
 
 // usage is what one shim takes, from /proc.
@@ -77,6 +78,7 @@ func TestManyShims(t *testing.T) {
 	n := number(t, "QSHIM_SOAK_SHIMS", 20)
 	policy := strings.NewReplacer(`"300ms"`, `"6s"`, `"600ms"`, `"12s"`, `gap = "50ms"`, `gap = "20ms"`).Replace(fastPolicy)
 	f := newFleet(t, plainQshim, policy)
+	f.patience += time.Duration(n) * patience / 40
 	all := make([]*station, 0, n)
 	began := time.Now()
 	for i := range n {
@@ -86,7 +88,7 @@ func TestManyShims(t *testing.T) {
 		}
 	}
 	f.open()
-	eventually(t, "all are at work", func() bool {
+	eventuallyIn(t, f.patience, "all are at work", func() bool {
 		running := 0
 		for _, s := range f.ledger().Sessions {
 			if s.State == lockfile.Running {
@@ -99,7 +101,9 @@ func TestManyShims(t *testing.T) {
 	watched := watches(all)
 	for round := range 3 {
 		before := usages(all)
+		since := time.Now()
 		f.round(all, all[(round*7)%n], round)
+		f.inOrder(since)
 		after := usages(all)
 		a, b := most(before), most(after)
 		t.Logf("a shim takes at most: %d -> %d descriptors, %d -> %d threads, %.1f -> %.1f MiB private; CPU of the round %v", a.fds, b.fds, a.threads, b.threads,
@@ -109,6 +113,16 @@ func TestManyShims(t *testing.T) {
 		}
 	}
 	t.Logf("%d of them have an inotify instance", watched)
+	if n >= 100 {
+		const rest = 20 * time.Second
+		before := usages(all)
+		pause(rest)
+		cpu := time.Duration(0)
+		for i, u := range usages(all) {
+			cpu += u.cpu - before[i].cpu
+		}
+		t.Logf("while nothing happens a shim takes %.2f %% of a CPU", 100*float64(cpu)/float64(n)/float64(rest))
+	}
 	for _, s := range all {
 		s.tell('q')
 	}
@@ -119,6 +133,34 @@ func TestManyShims(t *testing.T) {
 		s.close()
 	}
 	f.clean()
+}
+
+// inOrder: the sessions were continued oldest first, behind the one that tried.
+func (f *fleet) inOrder(since time.Time) {
+	f.t.Helper()
+	born := map[string]time.Time{}
+	for id, s := range f.ledger().Sessions {
+		born[id] = s.Born
+	}
+	var order []time.Time
+	for e, err := range f.store.Events(f.t.Context(), since, false) {
+		if err == nil && e.Event == "continue" && e.Reason != string(policies.Prober) {
+			order = append(order, born[e.Session])
+		}
+	}
+	late := 0
+	for i := range order {
+		for _, other := range order[:i] {
+			if other.After(order[i]) {
+				late++
+			}
+		}
+	}
+	pairs := len(order) * (len(order) - 1) / 2
+	f.t.Logf("%d continued; of %d pairs %d in another order than by age", len(order), pairs, late)
+	if late > pairs/5 { // who has no inotify instance looks each second, twenty times the gap here
+		f.t.Error("they do not go on oldest first")
+	}
 }
 
 func usages(all []*station) []usage {
@@ -141,7 +183,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 	began := time.Now()
 	hit.tell('f')
 	at := map[int]time.Duration{}
-	eventually(f.t, "all the others are stopped", func() bool {
+	eventuallyIn(f.t, f.patience, "all the others are stopped", func() bool {
 		for _, pid := range pids {
 			if at[pid] == 0 && stopped(pid) {
 				at[pid] = time.Since(began)
@@ -173,7 +215,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 			}
 		})
 	}
-	eventually(f.t, "all go on", func() bool {
+	eventuallyIn(f.t, f.patience, "all go on", func() bool {
 		for _, pid := range pids {
 			if stopped(pid) {
 				return false
@@ -188,7 +230,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 		s.tell('b')
 	}
 	f.t.Logf("round %d: all go on after %v", round+1, time.Since(began).Round(10*time.Millisecond))
-	eventually(f.t, "all are at work again", func() bool {
+	eventuallyIn(f.t, f.patience, "all are at work again", func() bool {
 		l := f.ledger()
 		for _, s := range all {
 			if x := s.session(l); x.State != lockfile.Running || len(x.Stopped) > 0 {
@@ -197,6 +239,56 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 		}
 		return true
 	})
+}
+
+// TestNoWatches: sessions whose user has no inotify instance left see what their
+// siblings do all the same, within the second after which they look.
+func TestNoWatches(t *testing.T) {
+	t.Parallel()
+	const none = `echo 0 >/proc/sys/user/max_inotify_instances && exec "$0" "$@"`
+	unshare := []string{"/usr/bin/unshare", "-U", "-r", "/bin/sh", "-c", none}
+	if r := run(t, nil, nil, append(slices.Clone(unshare), "/bin/true")...); r.code != 0 {
+		t.Skip("no user namespace: ", r.err)
+	}
+	f := newFleet(t, plainQshim, strings.NewReplacer(`"300ms"`, `"60s"`, `"600ms"`, `"60s"`).Replace(fastPolicy))
+	all := make([]*station, 4)
+	for i := range all {
+		all[i] = f.start(stationOpt{under: unshare}).ready()
+	}
+	f.open()
+	for _, s := range all {
+		eventually(t, "at work", func() bool { return s.session(f.ledger()).State == lockfile.Running })
+	}
+	if n := watches(all); n > 0 {
+		t.Fatalf("%d of them have an inotify instance", n)
+	}
+	began := time.Now()
+	all[0].tell('f')
+	for _, s := range all[1:] {
+		eventually(t, "suspended", func() bool { return stopped(s.pid()) })
+	}
+	t.Logf("suspended within %v", time.Since(began).Round(time.Millisecond))
+	doctor := run(t, f.env(f.state), nil, append(slices.Clone(unshare), plainQshim, "doctor")...)
+	if !strings.Contains(doctor.out, "no inotify instance is left") {
+		t.Errorf("doctor: %s", doctor.out)
+	}
+	began = time.Now()
+	f.command("release", "--all")
+	for _, s := range all[1:] {
+		eventually(t, "continued", func() bool { return !stopped(s.pid()) })
+	}
+	t.Logf("continued within %v", time.Since(began).Round(time.Millisecond))
+	for _, s := range all {
+		s.tell('q')
+		if c := s.over(); c != 0 {
+			t.Errorf("code %d", c)
+		}
+		if strings.Contains(s.output(), "coordination") {
+			t.Errorf("its user is told: %s", tail(s.output()))
+		}
+		s.close()
+	}
+	f.clean()
 }
 
 // TestManySessions: sessions that come and go as fast as they can leave nothing.

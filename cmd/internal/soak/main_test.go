@@ -200,7 +200,13 @@ const patience = 40 * time.Second
 // eventually waits for something that tells nobody.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(patience)
+	eventuallyIn(t, patience, what, ok)
+}
+
+// eventuallyIn is eventually where there is so much to do that it takes longer.
+func eventuallyIn(t testing.TB, most time.Duration, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(most)
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		if ok() {
 			tick.Stop()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type fleet struct {
 	qshim    string // the build that its stations run
 	limiter  string
 	notices  []string // of our own store: there must be none
+	patience time.Duration
 	mu       sync.Mutex
 	stations int
 }
@@ -73,7 +75,7 @@ base = "1m"
 
 func newFleet(t testing.TB, qshim, policy string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, home: t.TempDir(), qshim: qshim, limiter: soakLimiter}
+	f := &fleet{t: t, home: t.TempDir(), patience: patience, qshim: qshim, limiter: soakLimiter}
 	f.state = filepath.Join(f.home, "state")
 	write(t, filepath.Join(f.home, "config.toml"), policy, 0o600)
 	bin := filepath.Join(f.home, "bin")
@@ -179,6 +181,7 @@ type stationOpt struct {
 	shell    bool     // under a shell, so that there is the pair of job control
 	env      []string // more
 	words    []string // instead of "claude"
+	under    []string // a program that runs qshim
 	state    string   // instead of the fleet's
 	build    string   // of qshim, instead of the fleet's
 	path     string   // directory of another agent than the fleet's
@@ -248,6 +251,9 @@ func (s *station) launch() error {
 		qshim = s.opt.build
 	}
 	argv := append([]string{qshim}, words...)
+	if s.opt.under != nil {
+		argv = append(slices.Clone(s.opt.under), argv...)
+	}
 	if s.opt.shell {
 		argv = []string{"/bin/sh", "-m", "-c", `"$0" "$@"; exit $?`, qshim}
 		argv = append(argv, words...)
