@@ -38,6 +38,7 @@ type holdStatus struct {
 	Scope       finding.Scope       `json:"scope"`
 	Until       *time.Time          `json:"until"` // null: until released
 	UntilSource finding.ResetSource `json:"until_source"`
+	Bounded     bool                `json:"bounded"` // a later time was named than such a limit lasts: until is the class's bound
 	Since       time.Time           `json:"since"`
 	Evidence    evidence            `json:"evidence"`
 	Advice      string              `json:"advice"`
@@ -117,7 +118,7 @@ func limiterStatusOf(p policies.Policy, lim lockfile.Limiter, l lockfile.Ledger,
 	agent, batch := drawnOnBy(l, lim.ID)
 	for _, h := range lim.Holds {
 		ls.Holds = append(ls.Holds, holdStatus{Class: h.Class, Measure: h.Measure, Scope: h.Scope, Until: timePtr(h.Until),
-			UntilSource: h.UntilSource, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By},
+			UntilSource: h.UntilSource, Bounded: h.Bounded, Since: h.Since, Evidence: evidence{Row: h.Why, Rule: h.Rule, Session: h.By},
 			Advice: fullAdvice(h.Class, h.Measure, h.Scope, lim.ID, look(agent), batch)})
 	}
 	ls.Cap, _ = p.Cap(l, lim.ID)

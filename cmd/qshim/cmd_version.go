@@ -16,10 +16,15 @@ func versionCmd(a *app) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "qshim %s (%s %s/%s, state schema %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, lockfile.Schema)
+			_, err := fmt.Fprintln(a.stdout, versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what a report of a bug needs to say, and begins with.
+func versionLine() string {
+	return fmt.Sprintf("qshim %s (%s %s/%s, state schema %d)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, lockfile.Schema)
 }
 
 // version is the module's version, or the commit it was built from.

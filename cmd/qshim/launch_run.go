@@ -240,7 +240,7 @@ func (l *launch) close() {
 // crash keeps a report of our own bug. The state may be what crashed: then
 // there is none.
 func (l *launch) crash(report []byte) {
-	if path, err := l.store.Crash(append([]byte("qshim "+version()+"\n"), report...)); err == nil {
+	if path, err := l.store.Crash(append([]byte(versionLine()+"\n"), report...)); err == nil {
 		l.crashed.Store(&path)
 	}
 }

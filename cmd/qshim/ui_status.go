@@ -77,6 +77,9 @@ func printLimiter(w io.Writer, p palette, l limiterStatus, now time.Time) {
 			end = until(time.Time{}, now, "")
 		}
 		_, _ = fmt.Fprintf(w, "  %s, %s, since %s\n", className(h.Class, h.Measure), end, clock(h.Since, now))
+		if h.Bounded {
+			_, _ = fmt.Fprintln(w, "  it named a later time than such a limit lasts: not believed beyond this one")
+		}
 		if h.Advice != "" {
 			_, _ = fmt.Fprintf(w, "  %s\n", printable(h.Advice))
 		}

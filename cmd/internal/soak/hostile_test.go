@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qshim/detect/finding"
 	"qshim/lockfile"
 )
 
@@ -70,60 +71,115 @@ func peakOf(pid int) int64 {
 	return n << 10
 }
 
-// TestFooling: rows made to hold for ever or to break out of where they are
-// shown. The hold is bounded, and no control byte gets anywhere.
+// apiError and planLimit are two rows of Claude Code's own with a text in it.
+func apiError(text string) string {
+	return "\x1b[38;2;255;193;7m●\x1b[0m API Error: Request rejected (429) · " + text
+}
+
+func planLimit(text string) string {
+	return "\x1b[3;1H\x1b[2K\x1b[2;1H  ⎿  You've hit your session limit · resets " + text
+}
+
+// foolings are rows made to hold for ever or to break out of where they are
+// shown: how long such a class may hold, and what status says of its end.
+var foolings = []struct {
+	name, row string
+	most      time.Duration
+	shown     string
+}{
+	{"year 9999", planLimit("Dec 31, 9999, 3pm (UTC)"), 8 * 24 * time.Hour, "until about"},
+	{"in 300 days", planLimit(time.Now().Add(300*24*time.Hour).Format("Jan 2, 2006, ") + "3pm (UTC)"), 8 * 24 * time.Hour, "until about"},
+	{"zone as path", planLimit("3pm (../../../../etc/passwd)"), 8 * 24 * time.Hour, "until"},
+	{"zone through a path", planLimit("3pm (America/../../etc/passwd)"), 8 * 24 * time.Hour, "until"},
+	{"zone of 300 bytes", planLimit("3pm (" + strings.Repeat("A", 60) + "/" + strings.Repeat("../", 80) + ")"), 8 * 24 * time.Hour, "until"},
+	{"negative", apiError("rate limit · try again in -5 seconds"), time.Hour, "until about"},
+	{"11 days", apiError("rate limit · try again in 999999 seconds"), time.Hour, "not believed"},
+	{"10^20 seconds", apiError("rate limit · try again in 99999999999999999999 seconds"), time.Hour, "until about"},
+	{"shell and controls", apiError("rate limit. $(touch PWNED) `touch PWNED`; touch PWNED \x9b31m\u009d0;pwned\u0007"), time.Hour, "until about"},
+}
+
+// TestFooling: the hold is bounded by its class and shown so, and no control
+// byte gets into status, log, title, notice or another program's arguments.
 func TestFooling(t *testing.T) {
-	for _, c := range []struct{ name, row string }{
-		{"year 9999", "You've hit your session limit · resets Dec 31, 9999, 3pm (UTC)"},
-		{"negative", "API Error: Request rejected (429) · rate limit · try again in -5 seconds"},
-		{"huge", "API Error: Request rejected (429) · rate limit · try again in 99999999999999999999 seconds"},
-		{"zone as path", "You've hit your session limit · resets 3pm (../../../../etc/passwd)"},
-		{"shell and controls", "API Error: Request rejected (429) · rate limit. $(touch PWNED) `touch PWNED`; touch PWNED \x9b31m\u009d0;pwned\u0007"},
-	} {
+	for _, c := range foolings {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, plainQshim, slowPolicy)
 			heard := filepath.Join(f.home, "heard")
 			write(t, filepath.Join(f.home, "bin", "bell"), "#!/bin/sh\nprintf '%s\\n' \"$1\" >>"+heard+"\n", 0o755)
 			write(t, filepath.Join(f.home, "config.toml"), strings.Replace(slowPolicy, "title = false\nosc9 = false", "title = true\nosc9 = true\nnotify_command = [\"bell\"]", 1), 0o600)
-			script := strings.Replace(claudeScript(), "API Error: Request rejected (429) · This request would exceed your account'\\''s rate limit.", strings.ReplaceAll(c.row, "'", `'\''`), 1)
+			own := shellQuote(apiError("This request would exceed your account's rate limit."))
+			script := claudeScript()
+			if !strings.Contains(script, own[1:len(own)-1]) {
+				t.Fatal("the script has another row")
+			}
+			fooled := shellQuote(c.row)
+			script = strings.Replace(script, own[1:len(own)-1], fooled[1:len(fooled)-1], 1)
 			write(t, filepath.Join(f.home, "bin", "claude"), script, 0o755)
 			a, b := f.start(stationOpt{}).ready(), f.start(stationOpt{}).ready()
+			headless := f.start(stationOpt{headless: true}).ready() // stopped for a window too
 			f.open()
-			for _, s := range []*station{a, b} {
+			for _, s := range []*station{a, b, headless} {
 				eventually(t, "at work", func() bool { return s.session(f.ledger()).State == lockfile.Running })
 			}
 			began := time.Now()
 			a.tell('f')
-			eventually(t, "the end of the turn", func() bool { return a.session(f.ledger()).State != lockfile.Running })
-			pause(300 * time.Millisecond) // what follows from it
-			longest := time.Duration(0)
-			for _, m := range f.ledger().Limiters {
-				for _, h := range m.Holds {
-					longest = max(longest, h.Until.Sub(began))
-				}
+			eventually(t, "the hold", func() bool { return len(f.ledger().Limiters[soakLimiter].Holds) > 0 })
+			h := f.ledger().Limiters[soakLimiter].Holds[0]
+			longest := h.Until.Sub(began)
+			eventually(t, "a sibling is stopped", func() bool { return stopped(headless.pid()) })
+			eventually(t, "the program is told", func() bool { return read(heard) != "" || h.Class == finding.Window }) // one on a screen is left alone then
+			if h.Class == finding.Rate {
+				eventually(t, "a notice", func() bool { return strings.Contains(oscs(b.output()), "\n9;") })
 			}
 			status, log := f.command("status"), f.command("log")
-			t.Logf("| %s | held for %v | %s |", c.name, longest.Round(time.Second), short(strings.Split(strings.TrimSpace(status.out), "\n")))
-			if longest > 9*24*time.Hour {
+			t.Logf("| %s | %s, held for %v | %s |", c.name, h.Class, longest.Round(time.Second), short(strings.Split(strings.TrimSpace(status.out), "\n")[1:]))
+			if longest > c.most+c.most/3 || h.Until.IsZero() {
 				t.Errorf("held for %v", longest)
 			}
-			bell, _ := os.ReadFile(heard)
-			for what, text := range map[string]string{"status": status.out, "log": log.out, "notify_command": string(bell)} {
+			if !strings.Contains(status.out, c.shown) {
+				t.Errorf("status does not say %q: %s", c.shown, status.out)
+			}
+			for what, text := range map[string]string{"status": status.out, "log": log.out, "notify_command": read(heard), "titles and notices": oscs(b.output() + headless.output())} {
 				if i := strings.IndexFunc(text, func(r rune) bool { return r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 }); i >= 0 {
 					t.Errorf("%s has a control byte: %q", what, text[max(0, i-20):min(len(text), i+20)])
+				}
+				if strings.Contains(text, "pwned") && what == "titles and notices" {
+					t.Errorf("%s: %q", what, text)
 				}
 			}
 			if hits, _ := filepath.Glob(filepath.Join(f.home, "*", "PWNED")); len(hits) > 0 {
 				t.Errorf("a shell has read it: %v", hits)
 			}
-			for _, s := range []*station{a, b} {
+			for _, s := range []*station{a, b, headless} {
 				s.shim.kill(unix.SIGTERM)
 				<-s.shim.done
+				if tool := pidIn(s.pidFile() + ".tool"); tool > 0 {
+					_ = unix.Kill(tool, unix.SIGKILL) // outlives its agent by itself
+				}
 				s.close()
 			}
 		})
 	}
+}
+
+func read(file string) string {
+	b, _ := os.ReadFile(file) // not there: nothing
+	return string(b)
+}
+
+// oscs are what the operating system commands in a terminal's bytes say, a line
+// each.
+func oscs(out string) string {
+	var b strings.Builder
+	for _, s := range strings.Split(out, "\x1b]")[1:] {
+		end := strings.IndexAny(s, "\a\x1b")
+		if end < 0 {
+			end = len(s)
+		}
+		b.WriteString(s[:end] + "\n")
+	}
+	return b.String()
 }
 
 // TestAgentsLogElsewhere: where an agent's own log should be there are links, a

@@ -104,7 +104,7 @@ func newPlay(t *testing.T, role, fault, trace string) *play {
 	if fault != "" {
 		p.fault = append(p.fault, "QSHIM_FAULT="+fault)
 	}
-	if role == hitter && fault != "" {
+	if role != sibling && role != launcher && fault != "" {
 		p.fault = append(p.fault, "QSHIM_FAULT_AFTER=finding seen")
 	}
 	if trace != "" {
