@@ -27,6 +27,7 @@ func (f *fleet) crashReports() string {
 // while its agent is suspended or runs. The agent goes on, its bytes flow both
 // ways, its end ends qshim, the report is in a file and not on the screen.
 func TestOwnBugs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, fault, after string
 		report             string
@@ -72,7 +73,7 @@ func TestOwnBugs(t *testing.T) {
 				t.Errorf("the report has no version or no stack: %.300s", r)
 			}
 			victim.tell('d')
-			eventually(t, "bytes still flow", func() bool { return strings.Contains(victim.output(), "Worked for 3s") })
+			eventually(t, "bytes still flow", func() bool { return victim.shows("Worked for 3s") })
 			victim.tell('q')
 			if code := victim.shim.code(); code != 0 {
 				t.Errorf("code %d: %s", code, tail(victim.output()))
@@ -81,7 +82,7 @@ func TestOwnBugs(t *testing.T) {
 				t.Errorf("on the screen: %s", tail(out))
 			}
 			if c.name != "stall of the loop" {
-				eventually(t, "the user is told", func() bool { return strings.Contains(victim.output(), "please report") })
+				eventually(t, "the user is told", func() bool { return victim.shows("please report") })
 			}
 			hitter.tell('q')
 			<-hitter.shim.done
@@ -95,6 +96,7 @@ func TestOwnBugs(t *testing.T) {
 // ended by a terminal that closes and by a SIGTERM, and an agent that stops itself
 // does not leave its user with a dead screen.
 func TestBrokenEnds(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"panicking@turn", "stall@turn"} {
 		for _, c := range []struct {
 			name string

@@ -122,6 +122,7 @@ func (f *fleet) session(o stationOpt) []string {
 // Whatever it is, the agent runs, its user is told at most once, nothing is
 // deleted, and after `qshim doctor --repair` all is as before.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	for _, name := range stateFiles {
 		for _, d := range damages {
 			t.Run(strings.ReplaceAll(name, "/", "_")+" "+d.name, func(t *testing.T) {
@@ -173,6 +174,7 @@ func bads(out string) (lines []string) {
 // TestBrokenDisks: errors of the disk itself, in the built binary at every step
 // of a change, while a session comes, hits a limit and goes.
 func TestBrokenDisks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, fault string }{
 		{"full at every write", "full@write*"},
 		{"full at every rename", "full@place*"},
@@ -193,7 +195,7 @@ func TestBrokenDisks(t *testing.T) {
 			f := seeded(t, faultyQshim)
 			s := f.start(stationOpt{env: []string{"QSHIM_FAULT=" + c.fault}}).ready()
 			s.tell('f')
-			eventually(t, "the row", func() bool { return strings.Contains(s.output(), "Request rejected") })
+			eventually(t, "the row", func() bool { return s.shows("Request rejected") })
 			s.tell('d')
 			s.tell('q')
 			if code := s.shim.code(); code != 0 || s.pid() == 0 {

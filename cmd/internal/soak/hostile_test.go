@@ -33,13 +33,15 @@ var hostiles = []struct{ name, sh string }{
 
 // TestExhausting measures what a shim takes for each.
 func TestExhausting(t *testing.T) {
+	t.Parallel()
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			f := newFleet(t, plainQshim, slowPolicy)
 			write(t, filepath.Join(f.home, "bin", "claude"), "#!/bin/sh\necho $$ >\"$SOAK_PID\"\n"+h.sh+"\nprintf '\\033\\\\\\033[0mEND-OF''-IT\\n'\nexec 3<>\"$SOAK_CTL\"\nread k <&3\n", 0o755)
 			began := time.Now()
 			s := f.start(stationOpt{}).ready()
-			eventually(t, "the end", func() bool { return strings.Contains(s.output(), "END-OF-IT") })
+			eventually(t, "the end", func() bool { return s.shows("END-OF-IT") })
 			took := time.Since(began)
 			peak := peakOf(s.shim.pid)
 			cpu := usageOf(s.shim.pid).cpu
@@ -101,6 +103,7 @@ var foolings = []struct {
 // TestFooling: the hold is bounded by its class and shown so, and no control
 // byte gets into status, log, title, notice or another program's arguments.
 func TestFooling(t *testing.T) {
+	t.Parallel()
 	for _, c := range foolings {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -185,6 +188,7 @@ func oscs(out string) string {
 // TestAgentsLogElsewhere: where an agent's own log should be there are links, a
 // FIFO, a device and a JSON bomb. Nothing hangs and nothing grows.
 func TestAgentsLogElsewhere(t *testing.T) {
+	t.Parallel()
 	bomb := strings.Repeat(`{"a":[`, 200000)
 	for _, c := range []struct {
 		name  string

@@ -47,6 +47,7 @@ type killer struct {
 // step and half from outside at a random time, while they hit limits, wait,
 // probe, and continue.
 func TestRandomKills(t *testing.T) {
+	t.Parallel()
 	kills := number(t, "QSHIM_SOAK_KILLS", 60)
 	workers := number(t, "QSHIM_SOAK_SHIMS", min(24, 4+kills/20)) // at a time
 	f := newFleet(t, faultyQshim, fastPolicy)

@@ -283,7 +283,7 @@ func TestNoWatches(t *testing.T) {
 		if c := s.over(); c != 0 {
 			t.Errorf("code %d", c)
 		}
-		if strings.Contains(s.output(), "coordination") {
+		if s.shows("coordination") {
 			t.Errorf("its user is told: %s", tail(s.output()))
 		}
 		s.close()
@@ -293,6 +293,7 @@ func TestNoWatches(t *testing.T) {
 
 // TestManySessions: sessions that come and go as fast as they can leave nothing.
 func TestManySessions(t *testing.T) {
+	t.Parallel()
 	n := number(t, "QSHIM_SOAK_SESSIONS", 40)
 	f := newFleet(t, plainQshim, fastPolicy)
 	write(t, filepath.Join(f.home, "bin", "short"), "#!/bin/sh\nexit 0\n", 0o755)
@@ -326,6 +327,7 @@ func TestManySessions(t *testing.T) {
 // TestConcurrentLog: processes that write to the event log at once, with lines
 // longer than a pipe's atomic write.
 func TestConcurrentLog(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, plainQshim, fastPolicy)
 	f.start(stationOpt{}).ready().end()
 	f.open()

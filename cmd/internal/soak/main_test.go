@@ -3,11 +3,13 @@
 package soak
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,12 +54,24 @@ func runTests(m *testing.M) int {
 	// by default again.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	go reap()
+	atOnce()
 	code := m.Run()
 	if left := leftovers(); len(left) > 0 && code == 0 {
 		fmt.Fprintln(os.Stderr, "processes left behind:", left)
 		code = 1
 	}
 	return code
+}
+
+// atOnce runs more tests at a time than there are processors, unless the caller
+// says how many: most of what they do is to wait.
+func atOnce() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))) // it exists
+	}
 }
 
 // child is a process that we started, waited for by reap.

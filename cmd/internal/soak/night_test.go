@@ -40,6 +40,7 @@ type night struct {
 // sessions at a time), QSHIM_SOAK_SHIMS how many, QSHIM_SOAK_PACE how many times
 // as slow all of it is, which a fleet on a small machine needs.
 func TestNight(t *testing.T) {
+	t.Parallel()
 	long, n := 6*time.Second, 8
 	if v := os.Getenv("QSHIM_SOAK_NIGHT"); v != "" {
 		var err error

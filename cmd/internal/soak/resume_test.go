@@ -19,7 +19,7 @@ const (
 // shortResumeSteps are those of a short run: the intent wanted, on the record,
 // before and after what is done, and after its outcome.
 var shortResumeSteps = map[string][]string{
-	runner: {"resume wanted", "resume begun", "run again", "agent ended#2", "ran again"},
+	runner: {"resume wanted", "resume begun", "run again", "agent ended", "ran again"},
 	typist: {"resume wanted", "resume begun", "type", "typed", "type#2", "typed#2", "resume seen"},
 }
 
@@ -27,6 +27,7 @@ var shortResumeSteps = map[string][]string{
 // that. The task is never done twice: not by its shim, a sibling, a command, or
 // the next session in the same place.
 func TestTaskResumedOnce(t *testing.T) {
+	t.Parallel()
 	steps := shortResumeSteps
 	if os.Getenv("QSHIM_SOAK_STEPS") == "all" {
 		steps = map[string][]string{}

@@ -325,6 +325,13 @@ func (s *station) output() string {
 	return s.out.String()
 }
 
+// shows reports whether the terminal got a text lately.
+func (s *station) shows(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Contains(s.out.Bytes(), []byte(text))
+}
+
 // tell gives the agent an order; it takes it when it runs.
 func (s *station) tell(key byte) {
 	if _, err := s.ctl.Write([]byte{key, '\n'}); err != nil {

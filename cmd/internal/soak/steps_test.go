@@ -32,6 +32,7 @@ var shortSteps = map[string][]string{
 // each time kills one of the shims at another step, from the finding to the
 // last record. QSHIM_SOAK_STEPS=all takes every step that a dry run passes.
 func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
 	steps := shortSteps
 	if os.Getenv("QSHIM_SOAK_STEPS") == "all" {
 		steps = drySteps(t)

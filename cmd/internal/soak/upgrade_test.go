@@ -40,7 +40,7 @@ func TestUpgrade(t *testing.T) {
 	eventually(t, "the suspended agent goes on by itself", func() bool { return !stopped(old.pid()) })
 	eventually(t, "the older one works", func() bool {
 		old.tell('d')
-		return strings.Contains(old.output(), "Worked for 3s")
+		return old.shows("Worked for 3s")
 	})
 
 	// The newer ones go on with each other.
@@ -64,6 +64,10 @@ func TestUpgrade(t *testing.T) {
 		newer[0].tell('b')
 		return !stopped(newer[0].pid())
 	})
+	for _, s := range []*station{old, oldHit} { // a limit is what they would tell the others
+		s.tell('b')
+		s.tell('f')
+	}
 	for _, s := range append(newer, old, oldHit) {
 		s.tell('q')
 		if c := s.over(); c != 0 {

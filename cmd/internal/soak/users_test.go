@@ -107,7 +107,7 @@ func TestNothingSecret(t *testing.T) {
 	for _, fault := range []string{"", "panic@watch#3"} { // a crash report too
 		s := f.start(stationOpt{env: append(env, "QSHIM_FAULT="+fault), words: []string{"--now", "claude", "--settings", `{"apiKey":"` + secrets[0] + `"}`}}).ready()
 		s.tell('f')
-		eventually(t, "the row", func() bool { return strings.Contains(s.output(), "Request rejected") })
+		eventually(t, "the row", func() bool { return s.shows("Request rejected") })
 		if fault == "" {
 			f.open()
 			eventually(t, "the hold", func() bool {
