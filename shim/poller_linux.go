@@ -91,6 +91,19 @@ func (p *poller) wait(fds []unix.PollFd, timeout int) (int, error) {
 	return p.spread(fds, p.n), nil
 }
 
+// waitHere is wait for at most a millisecond, in the call itself: what comes
+// as soon as that comes without a change of threads.
+func (p *poller) waitHere(fds []unix.PollFd) int {
+	if p.file == nil || !p.sync(fds) {
+		return 0
+	}
+	n, err := unix.EpollWait(p.ep, p.ev[:], 1)
+	if err != nil {
+		return 0
+	}
+	return p.spread(fds, n)
+}
+
 // sync brings the set in line with fds.
 func (p *poller) sync(fds []unix.PollFd) bool {
 	p.want = p.want[:0]

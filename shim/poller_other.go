@@ -10,6 +10,7 @@ type poller struct{}
 func newPoller() *poller { return &poller{} }
 
 func (*poller) wait(fds []unix.PollFd, timeout int) (int, error) { return poll(fds, timeout) }
+func (*poller) waitHere([]unix.PollFd) int                       { return 0 }
 func (*poller) forget(int)                                       {}
 func (*poller) close()                                           {}
 

@@ -176,10 +176,14 @@ func (s *Session) readKeys() {
 	s.watchKeys(b)
 	s.input.add(b)
 	s.input.flush(s.inFD)
+	s.brisk = briskRounds
 	if s.opt.Tap != nil {
 		s.opt.Tap.input(b, false)
 	}
 }
+
+// briskRounds: the echo, and the key after it.
+const briskRounds = 2
 
 // syncSize passes the terminal's size on. The kernel tells the agent.
 func (s *Session) syncSize() {

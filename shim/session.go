@@ -120,6 +120,7 @@ type Session struct {
 	fds     []unix.PollFd
 	poll    *poller
 	keys    []byte // read buffer of the user's keys
+	brisk   int    // so many rounds may wait in the call: a key was passed on, and its echo is near
 
 	firstCols, firstRows int
 	firstSettings        *unix.Termios // of the agent's terminal, when it started in the background
@@ -368,10 +369,16 @@ func (s *Session) turn() {
 // wait is poll. Without a terminal the loop's thread must stay as it is (see
 // Run), and then Go's poller would only cost a change of threads.
 func (s *Session) wait(fds []unix.PollFd) (int, error) {
-	if s.poll != nil {
-		return s.poll.wait(fds, s.timeout())
+	if s.poll == nil {
+		return poll(fds, s.timeout())
 	}
-	return poll(fds, s.timeout())
+	if s.brisk > 0 {
+		s.brisk--
+		if n := s.poll.waitHere(fds); n > 0 {
+			return n, nil
+		}
+	}
+	return s.poll.wait(fds, s.timeout())
 }
 
 // silence is how long the agent's terminal must be quiet after the agent's end
