@@ -106,7 +106,8 @@ type Release struct {
 // Cap is what was learned of how many may be busy at once on a limiter.
 type Cap struct {
 	K      int       `json:"k"`
-	Cut    time.Time `json:"cut,omitzero"`     // when a hit last lowered it
+	Cut    time.Time `json:"cut,omitzero"`     // when a hit last lowered it …
+	Was    int       `json:"was,omitempty"`    // … from this; 0: there was none
 	Grown  time.Time `json:"grown,omitzero"`   // when a quiet while last raised it
 	Hidden bool      `json:"hidden,omitempty"` // the client that was hit last hides its retries: news is old
 }

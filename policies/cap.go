@@ -293,12 +293,21 @@ func (e *edit) cut(lim *lockfile.Limiter, class finding.Class, hidden bool) {
 			old.Hidden = hidden
 			return
 		}
-		n.K = min(n.K, old.K)
+		n.K, n.Was = min(n.K, old.K), old.K
 		if !e.view().future(old.Grown) {
 			n.Grown = old.Grown
 		}
 	}
 	lim.Cap = &n
+}
+
+// uncut is the cap before its last cut; nil: there was none.
+func uncut(k lockfile.Cap) *lockfile.Cap {
+	if k.Was == 0 {
+		return nil
+	}
+	k.K, k.Was = k.Was, 0
+	return &k
 }
 
 // busy counts those who are busy on a limiter, nested ones with their parents.

@@ -107,7 +107,7 @@ func (e *edit) found(id string, f finding.Finding) {
 // and is left alone until it begins another turn.
 func (e *edit) refused(id string, f finding.Finding) {
 	c, now := e.p.at(id), e.in.Now
-	told := !e.s.Hits[id].IsZero()
+	told, retried := !e.s.Hits[id].IsZero(), e.s.Retrying
 	e.hides = e.unseen(c)
 	e.s.Retrying, e.s.Broken, e.s.RetryAt, e.s.Named = false, true, time.Time{}, time.Time{}
 	if e.s.Hits == nil {
@@ -119,6 +119,9 @@ func (e *edit) refused(id string, f finding.Finding) {
 		return
 	}
 	e.dropRetrying(id)
+	if retried && (isLong(f.Class) || isMoney(f.Class)) {
+		e.unsay()
+	}
 	lim := e.limiter(id)
 	old := e.running(c, lim, f.Class)
 	failed := lim.Probe != nil && lim.Probe.Session == e.s.ID || old != nil && !old.Blocked && !old.Until.After(now)
@@ -127,6 +130,32 @@ func (e *edit) refused(id string, f finding.Finding) {
 		usedUp(&lim, c.Window, h)
 	}
 	e.close(lim, old, h, told)
+}
+
+// unsay takes back what the caller's retry has just said of a rate: now it names
+// the limit that it met, and that one lasts. Claude Code 2.1.332 logs a used-up
+// window of one model as a 429 before it says so; siblings on other models
+// neither wait for it nor are they too many.
+func (e *edit) unsay() {
+	e.sync()
+	for _, x := range limitersOf(e.l, e.s) {
+		lim := e.l.Limiters[x]
+		h := holdOf(lim, finding.Rate)
+		if h == nil || h.By != e.s.ID || !h.First.Equal(h.Since) || h.Since.Before(e.s.TurnBegan) || e.in.Now.Sub(h.Since) > e.p.at(x).Probe.Time {
+			continue
+		}
+		if lim.Probe != nil && lim.Probe.Session == e.s.ID {
+			lim.Probe = nil
+		}
+		if lim.Cap != nil && lim.Cap.Cut.Equal(h.Since) {
+			lim.Cap = uncut(*lim.Cap)
+		}
+		if lim.LastHit.Equal(h.Since) {
+			lim.LastHit = time.Time{}
+		}
+		e.open(&lim, func(h lockfile.Hold) bool { return h.Class == finding.Rate })
+		e.put(lim)
+	}
 }
 
 // unseen reports whether the client may have retried for a while and shown
