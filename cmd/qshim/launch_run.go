@@ -367,7 +367,7 @@ func withoutLog(a agents.Applied) (env map[string]string, args []string) {
 // the line that the agent is started with.
 func (l *launch) logSpec(argv []string, set map[string]string) *agentlog.Spec {
 	spec := l.t.Profile.Log
-	if spec.Kind == "" {
+	if spec.Kind == "" || spec.Headless && !l.call.Headless {
 		return nil
 	}
 	home := filepath.Join(l.env("HOME"), spec.Home)

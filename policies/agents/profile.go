@@ -154,7 +154,9 @@ type Adjustment struct {
 // LogSpec says where the agent writes its own log and in which form; package
 // shim/agentlog follows it.
 type LogSpec struct {
-	Kind string `toml:"kind"` // claude-transcript, codex-rollout, gemini, qwen; empty: none
+	Kind string `toml:"kind"` // claude-transcript, codex-rollout, gemini, qwen, opencode; empty: none
+	// Headless: only calls without a screen need it.
+	Headless bool `toml:"headless"`
 	// HomeEnv names the environment variable of the agent's directory.
 	HomeEnv string `toml:"home_env"`
 	// HomeSub is appended to HomeEnv's value (Gemini: ".gemini").

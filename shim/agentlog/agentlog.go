@@ -37,6 +37,9 @@ const (
 	// several rows, and its chat file Home/projects/CWD/chats/SESSION.jsonl.
 	// Measured with Qwen Code 0.15.10.
 	Qwen = "qwen"
+	// OpenCode: Home/log/opencode.log, one for all sessions of the user, of which
+	// the errors of this process's run count. Measured with OpenCode 1.18.33.
+	OpenCode = "opencode"
 	// File: the files in Spec.Files, nothing to be found.
 	File = "file"
 )
@@ -149,13 +152,15 @@ func finderFor(s Spec) (finder, error) {
 		return &gemini{}, nil
 	case Qwen:
 		return &qwen{}, nil
+	case OpenCode:
+		return &opencode{}, nil
 	case File:
 		if len(s.Files) == 0 {
 			return nil, errors.New("agentlog: no file to follow")
 		}
 		return &plain{}, nil
 	}
-	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen or file)", s.Kind)
+	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen, opencode or file)", s.Kind)
 }
 
 // A finder knows one layout: which files are this session's.

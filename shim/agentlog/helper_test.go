@@ -23,7 +23,15 @@ type fakeProcs struct {
 	parents map[int]int
 	starts  map[int]string
 	open    map[int][]string
+	running []int
 	blind   bool
+}
+
+func (p *fakeProcs) Running(string, string) ([]int, error) {
+	if p.blind {
+		return nil, ErrNoOpenFiles
+	}
+	return p.running, nil
 }
 
 func (p *fakeProcs) Parent(pid int) (int, string, bool) {

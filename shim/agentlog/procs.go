@@ -13,6 +13,9 @@ type Procs interface {
 	// OpenFiles are the paths that a process holds open. ErrNoOpenFiles says that
 	// this system does not tell.
 	OpenFiles(pid int) ([]string, error)
+	// Running are the processes that run a program of this name in a directory.
+	// ErrNoOpenFiles as there.
+	Running(name, dir string) ([]int, error)
 }
 
 // ErrNoOpenFiles says that a process's open files cannot be known here.

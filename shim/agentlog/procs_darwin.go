@@ -32,3 +32,6 @@ func (system) Family(pid int) []int {
 
 // OpenFiles is not possible without libproc.
 func (system) OpenFiles(int) ([]string, error) { return nil, ErrNoOpenFiles }
+
+// Running is not possible either.
+func (system) Running(string, string) ([]int, error) { return nil, ErrNoOpenFiles }

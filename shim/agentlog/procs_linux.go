@@ -86,3 +86,25 @@ func (system) OpenFiles(pid int) ([]string, error) {
 	}
 	return paths, nil
 }
+
+// Running reads the links of every process that we may look into.
+func (system) Running(name, dir string) (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
+		if err != nil || cwd != dir {
+			continue // gone, another user's, or elsewhere
+		}
+		if exe, err := os.Readlink(filepath.Join("/proc", e.Name(), "exe")); err == nil && filepath.Base(exe) == name {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}

@@ -3,6 +3,7 @@ package agentlog
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -22,6 +23,14 @@ func TestThisMachinesProcesses(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("%v lacks our file", open)
+	}
+	exe, _ := os.Executable()
+	here, _ := os.Getwd()
+	if pids, err := (system{}).Running(filepath.Base(exe), here); err != nil || !slices.Contains(pids, os.Getpid()) {
+		t.Errorf("%v lacks us: %v", pids, err)
+	}
+	if pids, err := (system{}).Running(filepath.Base(exe), "/"); err != nil || slices.Contains(pids, os.Getpid()) {
+		t.Errorf("we are in %v of /: %v", pids, err)
 	}
 	if d := depth(system{}, os.Getpid(), os.Getppid()); d != 1 {
 		t.Errorf("we are %d below our parent", d)

@@ -10,3 +10,6 @@ func (system) Family(pid int) []int { return []int{pid} }
 
 // OpenFiles is not known here.
 func (system) OpenFiles(int) ([]string, error) { return nil, ErrNoOpenFiles }
+
+// Running is not known either.
+func (system) Running(string, string) ([]int, error) { return nil, ErrNoOpenFiles }

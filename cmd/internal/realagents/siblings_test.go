@@ -1,6 +1,7 @@
 package realagents
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,15 +27,28 @@ func siblings(t *testing.T, a Agent) *bench {
 // refused until the second is stopped.
 func (b *bench) suspended(retryAfter string) (one, two *Session) {
 	b.Helper()
-	b.control(`{"scenario":{"kind":"rate","retry_after_s":` + retryAfter + `,"next":1,"match":"pane1"}}`)
+	if b.agent == Qwen {
+		retryAfter = "2"
+	}
+	b.control(fmt.Sprintf(`{"scenario":{"kind":"rate","retry_after_s":%s,"next":%d,"match":"pane1"}}`, retryAfter, hidden(b.agent)))
 	one, two = b.start(), b.start()
 	b.must(two.Ask("pane2 hold=10m", patience))
 	b.must(two.Text(regexp.MustCompile(`word1`), patience))
 	b.must(one.Ask("pane1 go on", patience))
-	b.refused(1)
+	b.refused(hidden(b.agent))
 	took := b.eventually("pane 2 is stopped", 4*time.Second, func() bool { return b.stopped(two) })
 	b.Logf("stopped %v after the refusal", took)
 	return one, two
+}
+
+// hidden is how many refusals it takes until an agent shows or logs one: the
+// client library of Qwen Code 0.15.10 tries four times without a word, also
+// where the provider says how long to wait (measured).
+func hidden(a Agent) int {
+	if a == Qwen {
+		return 4
+	}
+	return 1
 }
 
 // goesOn waits until more of a held answer is shown than now.
@@ -51,7 +65,7 @@ func TestSiblingWaits(t *testing.T) {
 	for _, a := range Agents() {
 		t.Run(string(a), func(t *testing.T) {
 			if a != Claude && a != Codex {
-				wholeOnly(t) // Qwen's debug log is found some seconds late; the others pass, and take long to start
+				wholeOnly(t) // they take long to start
 			}
 			b := siblings(t, a)
 			one, two := b.suspended("8")
@@ -59,8 +73,8 @@ func TestSiblingWaits(t *testing.T) {
 			took := b.eventually("pane 2 goes on", 15*time.Second, func() bool { return !b.stopped(two) })
 			t.Logf("continued %v after the answer", took)
 			b.goesOn(two)
-			if n := b.provider.Counts().Sum("", "").Limited; n != 1 {
-				t.Errorf("%d refusals, want the one", n)
+			if n := b.provider.Counts().Sum("", "").Limited; n != hidden(a) {
+				t.Errorf("%d refusals, want %d", n, hidden(a))
 			}
 		})
 	}
