@@ -57,6 +57,8 @@ func onClaude() []scenario {
 			shows: `⎿You'vehityourOpuslimit·resets`, class: "window", reset: time.Hour},
 		{name: "not-your-limit", agent: Claude, plan: true, env: once, control: `{"scenario":{"kind":"window","claim":"none"}}`,
 			shows: `●APIError:Serveristemporarilylimitingrequests\(notyourusagelimit\)`, class: "rate"},
+		{name: "warning", agent: Claude, plan: true, control: `{"scenario":{"kind":"warning","resets_in_s":3600}}`,
+			shows: `You'veused93%ofyour5-hourlimit`, class: "warning"}, // a note of its own, some seconds after the answer
 		{name: "credit", agent: Claude, control: credit,
 			shows: `⎿Creditbalancetoolow·Addfunds`, class: "credit"},
 		{name: "spend", agent: Claude, control: `{"scenario":{"kind":"spend","resets_in_s":86400}}`,
@@ -177,6 +179,8 @@ func headlessScenarios() []scenario {
 			shows: `"api_retry".*OK:pane1goon`, class: "retrying", cause: "rate"},
 		{name: "window-stream", agent: Claude, plan: true, control: anHour, args: claude("stream-json"), code: 1,
 			shows: `"rate_limit_event"`, class: "window", reset: time.Hour},
+		{name: "warning-stream", agent: Claude, plan: true, control: `{"scenario":{"kind":"warning","resets_in_s":3600}}`, args: claude("stream-json"), answers: true,
+			shows: `"allowed_warning".*OK:pane1goon`, class: "warning"},
 		{name: "recital", agent: Claude, control: recite(Claude), args: text, answers: true, shows: `You'vehityour5-hourlimit`},
 		{name: "recital-stream", agent: Claude, control: recite(Claude), args: claude("stream-json"), answers: true, shows: `You'vehityour5-hourlimit`},
 
@@ -184,7 +188,7 @@ func headlessScenarios() []scenario {
 			shows: `ERROR:You’vehityourusagelimit`, class: "window", reset: time.Hour},
 		{name: "rate-json", agent: Codex, control: `{"scenario":{"kind":"rate"}}`, args: []string{"exec", "--skip-git-repo-check", "--json", "pane1 go on"}, code: 1,
 			shows: `"turn\.failed"`, class: "rate"},
-		{name: "throttle-json", agent: Codex, slow: true, control: `{"scenario":{"kind":"rate","in_stream":true,"retry_after_s":3,"next":1}}`, answers: true,
+		{name: "throttle-json", agent: Codex, control: `{"scenario":{"kind":"rate","in_stream":true,"retry_after_s":3,"next":1}}`, answers: true,
 			args: []string{"exec", "--skip-git-repo-check", "--json", "pane1 go on"}, shows: `Reconnecting\.\.\..*OK:pane1goon`, class: "retrying", cause: "rate"},
 		{name: "recital", agent: Codex, control: recite(Codex), args: []string{"exec", "--skip-git-repo-check", "pane1 go on"}, answers: true, shows: `You’vehityourusagelimit`},
 
@@ -201,9 +205,9 @@ func headlessScenarios() []scenario {
 			shows: `IncorrectAPIkeyprovided`, class: "auth"},
 		{name: "recital", agent: OpenCode, slow: true, control: recite(OpenCode), args: []string{"run", "pane1 go on"}, answers: true, shows: `Ratelimitreachedforgpt-5`},
 		{name: "rate", agent: OpenCode, control: `{"scenario":{"kind":"rate","retry_after_s":2}}`, args: []string{"run", "pane1 go on"}, code: 1, slow: true,
-			shows: `Ratelimitreachedforgpt-5`, class: "rate"},
+			shows: `Ratelimitreachedforgpt-5`, class: "retrying", cause: "rate"}, // by its log; the row comes with the end
 
-		{name: "bad-key", agent: Qwen, slow: true, control: badKey, args: text, code: 1, shows: `\[APIError:401`, class: "auth"},
+		{name: "bad-key", agent: Qwen, control: badKey, args: text, code: 1, shows: `\[APIError:401`, class: "auth"},
 		{name: "credit-json", agent: Qwen, slow: true, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("json"),
 			shows: `\[APIError:402`, class: "credit"},
 		{name: "credit-stream", agent: Qwen, slow: true, control: `{"scenario":{"kind":"credit","status":402}}`, args: gemini("stream-json"),
