@@ -172,3 +172,28 @@ func TestRecordEvidence(t *testing.T) {
 		}
 	}
 }
+
+// TestNextTryCountsAnew: a log says everything once, so the same words are
+// another try, and its wait begins with it.
+func TestNextTryCountsAnew(t *testing.T) {
+	for agent, line := range map[string]string{
+		"opencode": `timestamp=2026-11-29T16:45:00.000Z level=ERROR run=a1 message="stream error" small=false error.error="AI_APICallError: Rate limit reached for gpt-5. Please try again in 3.000s."`,
+		"qwen":     `2026-11-29T16:45:00.000Z [ERROR] [OPENAI_ERROR] OpenAI API Error: 429 Rate limit reached for gpt-5. Please try again in 3s.`,
+		"gemini":   `[2026-11-29T16:45:00.000Z] [WARN] Attempt %d failed: You have exhausted your capacity on this model. Your quota will reset after 3s.. Retrying after 3412ms...`,
+	} {
+		l := watch(t, agent, detect.Options{Mode: detect.Headless, HasLog: true})
+		for n := range 3 {
+			at := l.now
+			text := line
+			if strings.Contains(text, "%d") {
+				text = fmt.Sprintf(text, n+1)
+			}
+			l.take(l.w.Log(l.now, []byte(text)))
+			l.wait(5 * time.Second)
+			if len(l.all) != 1 || l.all[0].Class != finding.Retrying || !l.all[0].Reset.Equal(at.Add(3*time.Second)) {
+				t.Errorf("%s, try %d at %v: %+v", agent, n+1, at, l.all)
+			}
+			l.got()
+		}
+	}
+}

@@ -394,7 +394,7 @@ func (w *Watcher) report(f finding.Finding, key string, each bool) {
 		if e.turn != w.turn || !sameEvent(e.class, f.Class) {
 			continue
 		}
-		if better(&e.f, f) || each {
+		if better(&e.f, f, each) || each {
 			w.emit(e.id, e.f)
 		}
 		return
@@ -452,13 +452,17 @@ func sameEvent(a, b finding.Class) bool {
 }
 
 // better improves old by what f says more and reports whether it did. The
-// instant at which a time was first read stays.
-func better(old *finding.Finding, f finding.Finding) bool {
+// instant at which a time was first read stays, but for another try, which
+// counts from its own; each says that f is one.
+func better(old *finding.Finding, f finding.Finding, each bool) bool {
 	changed := false
 	if f.Class == finding.Retrying {
-		if f.Attempt > 0 && f.Attempt != old.Attempt {
+		if f.Attempt > 0 && f.Attempt != old.Attempt || f.Attempt == 0 && each {
 			old.Attempt, old.RetryAfter, old.At, changed = f.Attempt, f.RetryAfter, f.At, true
 			old.Rows = f.Rows
+			if !f.Reset.IsZero() && f.ResetSource.Rank() >= old.ResetSource.Rank() {
+				old.Reset, old.ResetSource, old.Precision = f.Reset, f.ResetSource, f.Precision
+			}
 		}
 		if old.Cause == finding.Unknown && f.Cause != finding.Unknown {
 			old.Cause, old.Rows, old.Rule, old.Measure, old.Scope, changed = f.Cause, f.Rows, f.Rule, f.Measure, f.Scope, true
