@@ -34,9 +34,9 @@ type fleet struct {
 
 func fleets() []fleet {
 	return []fleet{
-		{"claude", 3, []crew{{Claude, 12, 10}}},
-		{"codex", 3, []crew{{Codex, 8, 7}}},
-		{"mix", 3, []crew{{Claude, 4, 4}, {Codex, 4, 4}, {Gemini, 4, 4}}},
+		{"claude", 3, []crew{{Claude, 12, 14}}},
+		{"codex", 3, []crew{{Codex, 8, 12}}},
+		{"mix", 3, []crew{{Claude, 4, 6}, {Codex, 4, 6}, {Gemini, 4, 6}}},
 	}
 }
 
