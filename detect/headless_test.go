@@ -211,3 +211,20 @@ func TestRecordsAmongText(t *testing.T) {
 		}
 	}
 }
+
+// Google states a retry delay beside a daily quota too: the quota does not end
+// by then.
+func TestADayEndsInNoMinute(t *testing.T) {
+	w := profile(t, "gemini").Watch(detect.Options{Mode: detect.Headless, Cols: 120, Rows: 40, Zone: time.UTC, Started: start})
+	rows := []string{`Error when talking to Gemini API Full report available at: /tmp/e.json TerminalQuotaError: You have exhausted your daily quota on this model.`,
+		`    at classifyGoogleError (file:///chunk.js:1:1) {`, `  cause: {`, `    message: 'Please retry in 34.07s.'`, `    details: [ { "retryDelay": "34.074824224s" } ]`, `  }`, `  retryDelayMs: 34074.8`, `}`}
+	found := headless(w, start.Add(time.Minute), "stderr", rows, 1)
+	if len(found) == 0 {
+		t.Fatal("nothing was found")
+	}
+	for _, f := range found {
+		if f.Class != finding.Daily || !f.Reset.IsZero() || f.RetryAfter != 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+}

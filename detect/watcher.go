@@ -379,6 +379,10 @@ func (w *Watcher) endRetry() {
 // pastTurn is the turn of an event that is over before its turn is.
 const pastTurn = -1
 
+// shortestDay: Google states a retryDelay of up to a minute beside a daily quota
+// too (measured with Gemini CLI 0.61.0 -p: 34 s); the quota does not end by then.
+const shortestDay = time.Minute
+
 // report hands out a finding unless its event is known and nothing is better.
 // All limits of one turn are one event, so are its retries, its warnings and
 // its errors of authentication: a redraw or a second row that says the same
@@ -386,6 +390,9 @@ const pastTurn = -1
 func (w *Watcher) report(f finding.Finding, key string, each bool) {
 	w.refine(&f)
 	w.warned(f)
+	if !w.o.Lenient && f.Class == finding.Daily && f.ResetSource == finding.Relative && f.Reset.Sub(f.At) < shortestDay {
+		f.Reset, f.ResetSource, f.Precision = time.Time{}, "", 0
+	}
 	if !w.o.Lenient && f.Reset.IsZero() && lasting(f.Class) {
 		f.RetryAfter = 0 // a delay that does not end the block: see lies in providers.toml
 	}

@@ -84,6 +84,9 @@ func target(s lockfile.Session, f finding.Finding, class finding.Class, family s
 		base = project(s)
 	}
 	named := f.Scope == finding.Model || f.Scope == "" || class == finding.Overload
+	if f.Model == "" && f.Scope == finding.Model && class != finding.Overload && s.Family != "" && base != "" {
+		return base + "#" + s.Family // "this model": the session's own
+	}
 	if f.Model == "" || !named || base == "" {
 		return base
 	}
