@@ -2,9 +2,11 @@ package shim
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"qshim/detect/screen"
 	"qshim/shim/term"
@@ -39,6 +41,7 @@ type screenFace struct {
 	tries   int
 
 	said []string // warnings that would have spoiled the agent's screen
+	told []string // the fault of each
 	bell notifier
 }
 
@@ -268,7 +271,8 @@ const mostSaid = 20
 
 // Warn is said at once where it spoils no screen, else when the agent has ended.
 func (f *screenFace) Warn(err error) {
-	if err.Error() == f.c.Told {
+	fault := Fault(err)
+	if fault == f.c.Told {
 		return // said before the agent began
 	}
 	line := f.c.Voice.Warn(err)
@@ -276,9 +280,19 @@ func (f *screenFace) Warn(err error) {
 		f.print(line)
 		return
 	}
-	if len(f.said) < mostSaid && !slices.Contains(f.said, line) {
-		f.said = append(f.said, line)
+	if len(f.said) < mostSaid && !slices.Contains(f.told, fault) {
+		f.said, f.told = append(f.said, line), append(f.told, fault)
 	}
+}
+
+// Fault is what a failure comes down to: the same disk that is full at another
+// step is no news. Failures are said once by it.
+func Fault(err error) string {
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		return no.Error()
+	}
+	return err.Error()
 }
 
 func (f *screenFace) print(line string) {

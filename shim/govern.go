@@ -495,7 +495,7 @@ func (g *governor) failOpen(ctx context.Context, err error) {
 
 // warnOnce says a failure once until something worked again.
 func (g *governor) warnOnce(err error) {
-	if s := err.Error(); s != g.failed {
+	if s := Fault(err); s != g.failed {
 		g.failed = s
 		g.face.Warn(err)
 	}

@@ -60,7 +60,7 @@ type LaunchWait struct {
 
 	Caught *Caught // the session's signals, released where the launch waits; nil: none are caught
 
-	Told   string // the last failure of the state directory that was said
+	Told   string // the Fault of the state directory that was said last
 	Broken error  // why the first decision could not be made; the caller says it
 
 	begun bool // the first decision is made
@@ -327,7 +327,7 @@ func (w *LaunchWait) cols() int {
 }
 
 func (w *LaunchWait) warn(err error) {
-	if s := err.Error(); s != w.Told {
+	if s := Fault(err); s != w.Told {
 		w.Told = s
 		w.print(w.Voice.Warn(err))
 	}

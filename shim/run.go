@@ -48,7 +48,7 @@ type Config struct {
 	Resume        ResumeTUI // of turns on a screen that a limit broke; without a text: nothing is done about them
 	Attempt       *Attempt  // a headless run that may be done again; nil: it may not
 	Crash         func(report []byte)
-	Told          string // the failure of the state directory that the user knows of already
+	Told          string // the Fault of the state directory that the user knows of already
 }
 
 // Run starts the agent, governs it to its end, and returns its exit code.

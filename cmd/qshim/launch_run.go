@@ -168,7 +168,7 @@ func (l *launch) begin() error {
 
 // warn says what does not work on the state directory.
 func (l *launch) warn(err error) {
-	l.told = err.Error()
+	l.told = shim.Fault(err)
 	_, _ = fmt.Fprintln(l.a.stderr, l.voice.Warn(err)) // nowhere left to say that stderr is broken
 }
 
