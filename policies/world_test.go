@@ -150,6 +150,7 @@ func (w *world) decide(id string) {
 		return
 	}
 	d := w.p.Decide(w.l, id, w.now)
+	w.alone(id, d)
 	if d.Claim && (d.Action != policies.Suspend || s.State != lockfile.Running || !d.QuietUntil.After(w.now)) {
 		w.step(id)
 		d = w.p.Decide(w.l, id, w.now)
@@ -158,6 +159,21 @@ func (w *world) decide(id string) {
 	held := d.Action != policies.Run
 	if held && (d.Wake.IsZero() || d.Wake.After(w.now.Add(30*time.Second))) {
 		w.fail("%s is held and wakes at %v only", id, d.Wake)
+	}
+}
+
+// alone: a session that must stop by its own record and its limiters must by all
+// that Decide sees.
+func (w *world) alone(id string, d policies.Decision) {
+	own := lockfile.Ledger{Limiters: w.l.Limiters, Sessions: map[string]lockfile.Session{id: w.l.Sessions[id]}}
+	in := policies.Input{Now: w.now, Self: id}
+	got, must := w.p.MustStop(own, in)
+	if must && d.Action != policies.Suspend {
+		w.fail("%s must stop by itself, %+v, and not among its siblings, %+v", id, got, d)
+	}
+	next, _, events, ok := w.p.Stop(own, in)
+	if ok != must || ok && (next.Sessions[id].State != lockfile.Suspended || len(events) != 1) {
+		w.fail("%s: stop by itself %v, %v: %+v", id, must, ok, next.Sessions[id])
 	}
 }
 

@@ -82,6 +82,8 @@ func (m *memStore) Read() (lockfile.Ledger, error) {
 	return m.l.Clone(), m.failRead
 }
 
+func (m *memStore) Glance() (lockfile.Ledger, error) { return m.Read() }
+
 func (m *memStore) Update(_ context.Context, fn func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) (lockfile.Ledger, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -153,7 +153,7 @@ func (r *runner) loop(ctx context.Context) {
 				break
 			}
 			r.heart.begin()
-			r.gov.again(ctx)
+			r.gov.hinted(ctx)
 		case err := <-r.problems:
 			r.gov.warnOnce(err)
 		case <-timer.C:

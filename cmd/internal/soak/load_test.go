@@ -76,7 +76,7 @@ func watches(all []*station) (n int) {
 // are at work stop, and go on one after another when it is over.
 func TestManyShims(t *testing.T) {
 	n := number(t, "QSHIM_SOAK_SHIMS", 20)
-	policy := strings.NewReplacer(`"300ms"`, `"6s"`, `"600ms"`, `"12s"`, `gap = "50ms"`, `gap = "20ms"`).Replace(fastPolicy)
+	policy := strings.NewReplacer(`"300ms"`, `"6s"`, `"600ms"`, `"12s"`, `gap = "50ms"`, fmt.Sprintf("gap = \"%dms\"", max(20, n))).Replace(fastPolicy)
 	f := newFleet(t, plainQshim, policy)
 	f.patience += time.Duration(n) * patience / 40
 	all := make([]*station, 0, n)
