@@ -105,9 +105,15 @@ func (e *edit) ranShort(lim *lockfile.Limiter) bool {
 	return true
 }
 
+// spacesOut: a rate, or retries of a cause that two sessions could not tell:
+// codex exec 0.171.0 says "Reconnecting... 1/5" of a 429. An overload is not ours.
+func spacesOut(h lockfile.Hold) bool {
+	return h.Class == finding.Rate || h.Class == finding.Retrying
+}
+
 // hitSpacing learns from a refusal: the allowance is just used up until then.
 func (e *edit) hitSpacing(lim *lockfile.Limiter, h lockfile.Hold) {
-	if h.Class != finding.Rate || h.Measure == finding.Concurrency || isSource(lim.ID) {
+	if !spacesOut(h) || h.Measure == finding.Concurrency || isSource(lim.ID) {
 		return
 	}
 	c, now := e.p.at(lim.ID).Spacing, e.in.Now
@@ -133,7 +139,7 @@ func (e *edit) hitSpacing(lim *lockfile.Limiter, h lockfile.Hold) {
 
 // guessSpacing: what one request lacks comes back while the limiter is closed.
 func (e *edit) guessSpacing(lim *lockfile.Limiter, gone []lockfile.Hold) {
-	i := slices.IndexFunc(gone, func(h lockfile.Hold) bool { return h.Class == finding.Rate })
+	i := slices.IndexFunc(gone, spacesOut)
 	if i < 0 || lim.Spacing == nil {
 		return
 	}

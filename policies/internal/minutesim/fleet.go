@@ -70,6 +70,9 @@ func (f *fleet) wants(a *agent) {
 func (f *fleet) shows(a *agent, m message) {
 	id := name(a)
 	x := finding.Finding{At: epoch.Add(m.at), Class: finding.Retrying, Cause: finding.Rate, Attempt: m.tries, Confidence: finding.Strong, Rule: "sim"}
+	if f.r.w.Untold {
+		x.Cause = finding.Unknown
+	}
 	if m.next > 0 {
 		x.RetryAfter = m.next - m.at
 	}

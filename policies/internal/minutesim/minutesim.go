@@ -51,6 +51,7 @@ type World struct {
 	// one after another, each a run of its own without a terminal. 0: one task on
 	// a screen.
 	Runs, Calls int
+	Untold      bool // a message does not say why it was refused
 	Prompt      bool // a message is seen within 0.3 s: it comes from a log
 }
 

@@ -182,6 +182,8 @@ func shortRuns() map[string]World {
 	many.N, many.Runs, many.Tier.Input = 12, 4, 16e3
 	told := many
 	told.NoTime = false
+	untold := many
+	untold.Untold = true
 	three := many
 	three.Calls, three.Tier.Input = 3, 40e3
 	long := base
@@ -191,7 +193,7 @@ func shortRuns() map[string]World {
 	requests := base
 	requests.Tier, requests.FreeRefusals = Tier{"requests", 12, 1e9, 1e9}, true
 	return map[string]World{
-		"8 x 3 runs of one call": base, "12 x 4 runs of one call": many, "12 x 4, the time is told": told, "12 x 4 runs of three calls": three,
+		"8 x 3 runs of one call": base, "12 x 4 runs of one call": many, "12 x 4, the time is told": told, "12 x 4, no cause is told": untold, "12 x 4 runs of three calls": three,
 		"16 x 6, a minute's bucket": long, "16 x 6, debts allowed": debts, "8 x 3, requests are short": requests,
 	}
 }
