@@ -55,6 +55,7 @@ func (b *block) kind() string {
 
 // classify finds the definitions that fit a row.
 func (p *book) classify(text string, m Mode, excerpt bool) line {
+	text = p.act.withoutBar(text)
 	l := line{text: text, blank: strings.TrimSpace(text) == ""}
 	if l.blank {
 		return l
@@ -76,6 +77,18 @@ func (p *book) classify(text string, m Mode, excerpt bool) line {
 	}
 	l.hot = l.start&p.always != 0 || isHot(text, p.hot)
 	return l
+}
+
+// withoutBar takes the agent's own scrollbar off the end of a row.
+func (a *activity) withoutBar(row string) string {
+	if a.scrollbar == "" {
+		return row
+	}
+	text, found := strings.CutSuffix(row, a.scrollbar)
+	if bare := strings.TrimRight(text, " "); found && len(bare) < len(text) {
+		return bare
+	}
+	return row
 }
 
 // hotWords are the words without which no row of any rule can be. Each is cut

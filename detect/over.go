@@ -86,6 +86,7 @@ func (t *detectTable) lieOn(base *detectTable) {
 func (a *activityTable) lieOn(base *activityTable) {
 	for _, f := range []struct{ mine, theirs *string }{
 		{&a.TitleBusy, &base.TitleBusy}, {&a.TitleIdle, &base.TitleIdle}, {&a.TitleError, &base.TitleError}, {&a.Hint, &base.Hint}, {&a.Continues, &base.Continues},
+		{&a.Scrollbar, &base.Scrollbar},
 	} {
 		if *f.mine == "" {
 			*f.mine = *f.theirs

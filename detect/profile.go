@@ -73,6 +73,7 @@ func (m Mode) fits(n Mode) bool {
 type activity struct {
 	titleBusy, titleIdle, titleError *pattern
 	hint, continues                  *pattern
+	scrollbar                        string
 	osc                              bool
 	startsBusy                       bool
 }
@@ -160,13 +161,14 @@ type detectTable struct {
 }
 
 // activityTable is [detect.activity]: signs of working, waiting and failing
-// besides the rows. All are regular expressions but osc7501.
+// besides the rows. All are regular expressions but osc7501 and scrollbar.
 type activityTable struct {
 	from origin
 
 	TitleBusy  string `toml:"title_busy"`  // window title while a turn is in progress
 	TitleIdle  string `toml:"title_idle"`  // window title while the agent waits
 	TitleError string `toml:"title_error"` // window title after a turn that failed
+	Scrollbar  string `toml:"scrollbar"`  // what stands at the right edge of a row and belongs to no text, such as ┃
 	Continues  string `toml:"continues"`   // in a row named limit-footer: the agent will continue by itself
 	Hint       string `toml:"hint"`        // the composer's placeholder after a failed turn
 	OSC7501    *bool  `toml:"osc7501"`     // the agent sends OSC 7501 states
@@ -320,7 +322,8 @@ func compile(t *detectTable) (*book, error) {
 	c.p.act = activity{
 		titleBusy: c.re("title_busy", t.Activity.TitleBusy),
 		titleIdle: c.re("title_idle", t.Activity.TitleIdle), titleError: c.re("title_error", t.Activity.TitleError),
-		hint: c.re("hint", t.Activity.Hint), continues: c.re("continues", t.Activity.Continues),
+		scrollbar: t.Activity.Scrollbar,
+		hint:      c.re("hint", t.Activity.Hint), continues: c.re("continues", t.Activity.Continues),
 		osc: isTrue(t.Activity.OSC7501), startsBusy: isTrue(t.Activity.StartsBusy),
 	}
 	for i := range t.Row {
