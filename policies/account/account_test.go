@@ -288,6 +288,10 @@ func TestKeys(t *testing.T) {
 		{name: "at a base URL", env: env("OPENAI_API_KEY", "sk-o", "OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), id: "127.0.0.1-9/" + h("key", "sk-o")},
 		{name: "its own URL", env: env("OPENAI_API_KEY", "sk-o", "OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_MODEL", "gpt-5"), id: "openai/" + h("key", "sk-o"), model: "gpt-5", family: "gpt-5"},
 	})
+	check(t, "copilot", []row{
+		{name: "a provider of one's own", env: env("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:9/v1", "COPILOT_PROVIDER_API_KEY", "sk-o", "GH_TOKEN", "gho_x"), id: "127.0.0.1-9/" + h("key", "sk-o")},
+		{name: "GitHub's", env: env("GH_TOKEN", "gho_x"), id: "github-copilot/" + h("key", "gho_x")},
+	})
 	// The same key in another agent is the same account.
 	if a, b := identify(t, "aider", row{env: both}), identify(t, "claude", row{args: "-p hi", env: both}); a.Limiters[0].ID != b.Limiters[0].ID {
 		t.Errorf("%q and %q wait apart", a.Limiters[0].ID, b.Limiters[0].ID)
