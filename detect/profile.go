@@ -168,7 +168,7 @@ type activityTable struct {
 	TitleBusy  string `toml:"title_busy"`  // window title while a turn is in progress
 	TitleIdle  string `toml:"title_idle"`  // window title while the agent waits
 	TitleError string `toml:"title_error"` // window title after a turn that failed
-	Scrollbar  string `toml:"scrollbar"`  // what stands at the right edge of a row and belongs to no text, such as ┃
+	Scrollbar  string `toml:"scrollbar"`   // what stands at the right edge of a row and belongs to no text, such as ┃
 	Continues  string `toml:"continues"`   // in a row named limit-footer: the agent will continue by itself
 	Hint       string `toml:"hint"`        // the composer's placeholder after a failed turn
 	OSC7501    *bool  `toml:"osc7501"`     // the agent sends OSC 7501 states

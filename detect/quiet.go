@@ -11,7 +11,8 @@ const quietAfter = 700 * time.Millisecond
 // and no OSC 7501. Called after each look at the page.
 func (w *Watcher) quietly(now time.Time) {
 	s := &w.sig
-	if s.titlesOrOSC() || s.activity != Busy || !w.p.rowTells() || !s.composer {
+	counts := s.activity == Busy || s.activity == Unknown && w.unasked() // started, and nothing asked of it
+	if s.titlesOrOSC() || !counts || !w.p.rowTells() || !s.composer {
 		s.quiet = time.Time{}
 		return
 	}

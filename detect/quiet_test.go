@@ -62,3 +62,26 @@ func TestOpenCodeRows(t *testing.T) {
 	l.wait(3 * time.Second)
 	l.want("the error that ended the turn", "rate/strong")
 }
+
+// TestIdleFromTheStart: an agent whose composer stands there without its working
+// row is idle although it has done nothing yet, and what its first turn shows is
+// news all the same.
+func TestIdleFromTheStart(t *testing.T) {
+	l := watch(t, "opencode", detect.Options{Rows: 30, Cols: 100})
+	l.out(openCode("", ocIdle))
+	l.wait(2 * time.Second)
+	if got := l.w.Tick(l.now).Activity; got != detect.Idle {
+		t.Fatalf("activity %v, want idle", got)
+	}
+	l.w.Key(l.now, true)
+	l.out(openCode(ocLimit, ocIdle))
+	l.wait(3 * time.Second)
+	l.want("an error faster than the working row", "rate/strong")
+
+	l = watch(t, "opencode", detect.Options{Rows: 30, Cols: 100, Prompt: true})
+	l.out(openCode("", ocIdle))
+	l.wait(2 * time.Second)
+	if got := l.w.Tick(l.now).Activity; got == detect.Idle {
+		t.Fatal("it was given a prompt and is called idle before its turn")
+	}
+}

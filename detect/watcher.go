@@ -236,12 +236,13 @@ func (w *Watcher) Key(now time.Time, enter bool) {
 	if !enter {
 		return
 	}
+	first := w.unasked()
 	w.sig.enter = now
 	switch {
 	case w.sig.early && !w.sig.dialog:
 		w.setActivity(now, Busy) // asked before the start was over
-	case w.sig.activity == Unknown:
-		w.beginTurn(now)
+	case w.sig.activity == Unknown, first && w.p.rowTells():
+		w.beginTurn(now) // a refusal can be faster than the row that tells of work
 	}
 	w.sig.early = false
 }
