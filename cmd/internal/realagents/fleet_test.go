@@ -29,14 +29,17 @@ type crew struct {
 type fleet struct {
 	name  string
 	calls int // of each worker
+	least int // times fewer refusals with qshim
 	crews []crew
 }
 
+// fleets: codex exec gives up after five tries without qshim, so less is refused
+// there, and fails; with it, it says of its tries that it reconnects, not why.
 func fleets() []fleet {
 	return []fleet{
-		{"claude", 3, []crew{{Claude, 12, 14}}},
-		{"codex", 3, []crew{{Codex, 8, 12}}},
-		{"mix", 3, []crew{{Claude, 4, 6}, {Codex, 4, 6}, {Gemini, 4, 6}}},
+		{"claude", 3, 10, []crew{{Claude, 12, 14}}},
+		{"codex", 3, 4, []crew{{Codex, 8, 12}}},
+		{"mix", 3, 4, []crew{{Claude, 4, 6}, {Codex, 4, 6}, {Gemini, 4, 6}}},
 	}
 }
 
@@ -47,9 +50,9 @@ type outcome struct {
 }
 
 // Workers that call an agent without a terminal again and again share an
-// account whose token bucket bears far fewer than would come: with qshim at
-// least ten times fewer are refused than without, no task fails, and it takes
-// no longer.
+// account whose token bucket bears far fewer than would come: with qshim many
+// times fewer are refused than without, no task fails, and it takes no longer
+// than where all succeed without.
 func TestFleetSharesABucket(t *testing.T) {
 	for _, f := range fleets() {
 		t.Run(f.name, func(t *testing.T) {
@@ -70,10 +73,10 @@ func TestFleetSharesABucket(t *testing.T) {
 			if with.failed > 0 {
 				t.Errorf("%d tasks failed with qshim", with.failed)
 			}
-			if 10*with.refused > without.refused {
-				t.Errorf("%d refused with qshim, %d without: fewer than ten times fewer", with.refused, without.refused)
+			if f.least*with.refused > without.refused {
+				t.Errorf("%d refused with qshim, %d without: not %d times fewer", with.refused, without.refused, f.least)
 			}
-			if with.took > without.took+without.took/4 { // a busy machine decides the rest
+			if without.failed == 0 && with.took > without.took+without.took/4 { // a busy machine decides the rest
 				t.Errorf("%v with qshim, %v without", with.took, without.took)
 			}
 		})
