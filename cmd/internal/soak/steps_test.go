@@ -228,7 +228,8 @@ func (p *play) finish() {
 	p.f.clean()
 	p.w.close()
 	kinds := p.f.events()
-	if kinds["finding"] == 0 || kinds["hold"] == 0 {
+	alone := p.role == runner || p.role == typist // nobody else meets what it could not tell any more
+	if (kinds["finding"] == 0 || kinds["hold"] == 0) && !(p.killed && alone) {
 		p.t.Errorf("the limit is not in the log: %s", tally(kinds))
 	}
 }
