@@ -33,11 +33,12 @@ type fleet struct {
 	crews []crew
 }
 
-// fleets: codex exec gives up after five tries without qshim, so less is refused
+// fleets: ten times fewer is what is wanted, and what minutesim's short runs have.
+// Here the first burst alone is three to five refusals. codex exec gives up after five tries without qshim, so less is refused
 // there, and fails; with it, it says of its tries that it reconnects, not why.
 func fleets() []fleet {
 	return []fleet{
-		{"claude", 3, 10, []crew{{Claude, 12, 14}}},
+		{"claude", 3, 6, []crew{{Claude, 12, 14}}},
 		{"codex", 3, 4, []crew{{Codex, 8, 12}}},
 		{"mix", 3, 4, []crew{{Claude, 4, 6}, {Codex, 4, 6}, {Gemini, 4, 6}}},
 	}
