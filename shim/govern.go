@@ -54,6 +54,7 @@ type governor struct {
 	care     time.Time // when to look after suspended siblings; zero: there are none
 	typed    time.Time // when the user last pressed a key that the agent got, or waits for its turn to get
 	typedAt  time.Time // the same as far as the ledger knows
+	glanced  bool      // the last decision was made without a look at the siblings
 	capped   bool      // a limiter of this session bears only so many at once
 	tidied   time.Time // when dead sessions may be looked after again
 	resumer  *resumer  // of turns that a limit broke; nil: there is none
@@ -242,7 +243,7 @@ const lineFront = 4
 // stopAtOnce stops the agent where a hold says so by itself: siblings are looked
 // at afterwards, not by all in the same instant.
 func (g *governor) stopAtOnce(ctx context.Context) bool {
-	if g.hands.Held() || g.resumer != nil && g.resumer.at >= waitsTurn {
+	if g.glanced || g.hands.Held() || g.resumer != nil && g.resumer.at >= waitsTurn {
 		return false
 	}
 	l, err := g.store.Glance()
@@ -254,9 +255,8 @@ func (g *governor) stopAtOnce(ctx context.Context) bool {
 		return false
 	}
 	g.suspend(ctx, d)
-	if g.hands.Held() {
-		g.wake = earliest(g.wake, g.now().Add(lookAround+time.Duration(g.rand()*float64(2*lookAround))))
-	}
+	g.glanced = true // the next decision looks at them, whatever came of this one
+	g.wake = earliest(g.wake, g.now().Add(lookAround+time.Duration(g.rand()*float64(2*lookAround))))
 	return true
 }
 
@@ -270,6 +270,7 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 	if g.over || g.quits > 0 {
 		return
 	}
+	g.glanced = false
 	g.tidy(l)
 	if g.capped = g.anyCap(l); g.tellTyped(ctx) {
 		return // it has decided

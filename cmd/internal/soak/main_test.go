@@ -39,7 +39,11 @@ func runTests(m *testing.M) int {
 	}
 	plainQshim, faultyQshim, nextQshim = filepath.Join(dir, "plain", "qshim"), filepath.Join(dir, "faults", "qshim"), filepath.Join(dir, "next", "qshim")
 	for _, args := range [][]string{{"-o", plainQshim}, {"-tags", "faults", "-o", faultyQshim}, {"-tags", "nextschema", "-o", nextQshim}} {
-		out, err := exec.Command("go", append(append([]string{"build"}, args...), "qshim/cmd/qshim")...).CombinedOutput()
+		build := []string{"build"}
+		if os.Getenv("QSHIM_SOAK_RACE") != "" {
+			build, races = append(build, "-race"), filepath.Join(dir, "race")
+		}
+		out, err := exec.Command("go", append(append(build, args...), "qshim/cmd/qshim")...).CombinedOutput()
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1
@@ -60,8 +64,18 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "processes left behind:", left)
 		code = 1
 	}
+	if found, _ := filepath.Glob(races + ".*"); races != "" && len(found) > 0 {
+		for _, name := range found {
+			b, _ := os.ReadFile(name) // it was there
+			fmt.Fprintf(os.Stderr, "%s\n", b)
+		}
+		code = 1
+	}
 	return code
 }
+
+// races is where the builds report data races, if QSHIM_SOAK_RACE has them look.
+var races string
 
 // atOnce runs more tests at a time than there are processors, unless the caller
 // says how many: most of what they do is to wait.

@@ -233,7 +233,7 @@ func (s *station) env() []string {
 // env is a private environment: nothing of the machine's agents is in it.
 func (f *fleet) env(state string) []string {
 	return []string{"HOME=" + f.home, "PATH=" + filepath.Join(f.home, "bin") + ":/usr/bin:/bin", "QSHIM_STATE_DIR=" + state,
-		"QSHIM_CONFIG=" + filepath.Join(f.home, "config.toml"), "TZ=UTC", "GORACE=atexit_sleep_ms=0"}
+		"QSHIM_CONFIG=" + filepath.Join(f.home, "config.toml"), "TZ=UTC", "GORACE=atexit_sleep_ms=0" + raceLog()}
 }
 
 func (s *station) pidFile() string { return filepath.Join(s.dir, "pid") }
@@ -446,3 +446,10 @@ func (f *fleet) command(words ...string) result {
 
 // pause is a random time, which is what some tests are about.
 func pause(d time.Duration) { time.Sleep(d) }
+
+func raceLog() string {
+	if races == "" {
+		return ""
+	}
+	return " log_path=" + races
+}
