@@ -116,11 +116,10 @@ func (r *runner) beforeStop(what []lockfile.Stopped) error {
 
 // loop is the session's one watching goroutine.
 func (r *runner) loop(ctx context.Context) {
-	hint, err := r.c.Store.Watch(ctx) // before the first look: what comes in between is not missed
-	if err != nil {
-		r.gov.warnOnce(err)
-	}
 	r.introduce(ctx)
+	var hint <-chan struct{} // of siblings' news
+	opening := time.NewTimer(watchAfter)
+	defer opening.Stop()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -154,6 +153,9 @@ func (r *runner) loop(ctx context.Context) {
 			}
 			r.heart.begin()
 			r.gov.hinted(ctx)
+		case <-opening.C:
+			r.heart.begin()
+			hint = r.openWatch(ctx)
 		case err := <-r.problems:
 			r.gov.warnOnce(err)
 		case <-timer.C:
@@ -161,6 +163,22 @@ func (r *runner) loop(ctx context.Context) {
 			r.tick(ctx)
 		}
 	}
+}
+
+// watchAfter is how old a session is when it begins to watch for its siblings'
+// news. To end a watch takes the kernel 8 to 20 ms of waiting (inotify waits for
+// a grace period; measured, Linux 6), which is longer than everything else about
+// a command that is over at once.
+const watchAfter = 100 * time.Millisecond
+
+// openWatch begins to watch, and looks at what came before.
+func (r *runner) openWatch(ctx context.Context) <-chan struct{} {
+	hint, err := r.c.Store.Watch(ctx)
+	if err != nil {
+		r.gov.warnOnce(err)
+	}
+	r.gov.again(ctx)
+	return hint
 }
 
 // untilWake is how long nothing has to be done; not any: nothing is pending. A
