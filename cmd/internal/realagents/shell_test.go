@@ -89,12 +89,27 @@ func TestCtrlZ(t *testing.T) {
 				b.must(err)
 				b.must(s.Keys("fg\r"))
 				b.must(s.Until("the composer again", patience, b.composed))
-				b.must(s.Ask("pane1 and again", patience))
+				b.askBack(s, "pane1 and again")
 				b.answered(s, regexp.MustCompile(`OK:pane1andagain`))
 				b.served(1)
 			})
 		}
 	}
+}
+
+// askBack asks an agent that is just back from a shell. Codex CLI 0.171.0 throws
+// away what is typed before it has its terminal again, about half the time here,
+// with and without qshim, and its old screen does not tell; then the user types
+// it again, and so does this, on an empty line.
+func (b *bench) askBack(s *Session, text string) {
+	b.Helper()
+	for range patience / (5 * time.Second) {
+		if s.Ask(text, 5*time.Second) == nil {
+			return
+		}
+		b.must(s.Keys("\x15"))
+	}
+	b.must(s.Ask(text, time.Second))
 }
 
 // stop presses Ctrl-Z, after an answer where the agent still takes it then:
