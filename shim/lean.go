@@ -41,7 +41,11 @@ func newLean(give func()) *lean {
 	l := &lean{give: give}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.timer = time.AfterFunc(leanStart, func() { l.done(l.shown()) })
+	l.timer = time.AfterFunc(leanStart, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.now()
+	})
 	return l
 }
 
@@ -68,21 +72,20 @@ func (l *lean) wait() {
 	l.timer = time.AfterFunc(leanQuiet, func() { l.done(before) })
 }
 
-func (l *lean) shown() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.seen
-}
-
 // done gives memory back, unless more was written since before.
 func (l *lean) done(before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.over:
-		return
-	case l.seen != before:
+	if l.seen != before && !l.over {
 		l.wait()
+		return
+	}
+	l.now()
+}
+
+// now gives memory back; the caller holds mu.
+func (l *lean) now() {
+	if l.over {
 		return
 	}
 	l.timer, l.given = nil, l.seen

@@ -78,11 +78,6 @@ func seedHold(t *testing.T, state, limiter string, h lockfile.Hold) {
 	})
 }
 
-func (d *desk) change(f func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) {
-	d.t.Helper()
-	changeState(d.t, d.state(), f)
-}
-
 func changeState(t *testing.T, state string, f func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) {
 	t.Helper()
 	store, err := lockfile.Open(state, lockfile.Options{})

@@ -103,13 +103,19 @@ func TestCtrlZ(t *testing.T) {
 // it again, and so does this, on an empty line.
 func (b *bench) askBack(s *Session, text string) {
 	b.Helper()
+	b.again(s, "\x15", func(limit time.Duration) error { return s.Ask(text, limit) })
+}
+
+// again tries until it works, with keys between two tries, as a user would.
+func (b *bench) again(s *Session, keys string, try func(limit time.Duration) error) {
+	b.Helper()
 	for range patience / (5 * time.Second) {
-		if s.Ask(text, 5*time.Second) == nil {
+		if try(5*time.Second) == nil {
 			return
 		}
-		b.must(s.Keys("\x15"))
+		b.must(s.Keys(keys))
 	}
-	b.must(s.Ask(text, time.Second))
+	b.must(try(time.Second))
 }
 
 // stop presses Ctrl-Z, after an answer where the agent still takes it then:
@@ -133,13 +139,7 @@ func (b *bench) stop(s *Session) {
 // with and without qshim; then the user presses it again, and so does this.
 func (b *bench) answered(s *Session, want *regexp.Regexp) {
 	b.Helper()
-	for range patience / (5 * time.Second) {
-		if s.Text(want, 5*time.Second) == nil {
-			return
-		}
-		b.must(s.Keys("\r"))
-	}
-	b.must(s.Text(want, time.Second))
+	b.again(s, "\r", func(limit time.Duration) error { return s.Text(want, limit) })
 }
 
 // composed: the agent's composer stands at the bottom, and no shell's prompt.
