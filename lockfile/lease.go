@@ -30,7 +30,7 @@ type lease struct {
 // and no probe can be in the way of taking it.
 func (d *Dir) Lease(s Session) (Lease, error) {
 	if s.ID == "" {
-		id, err := d.newID()
+		id, err := d.NewID()
 		if err != nil {
 			return nil, err
 		}
@@ -188,8 +188,9 @@ func (l *lease) remove(r *rooms) error {
 		dropIfThere(r.sessions, l.stem+spareExt))
 }
 
-// newID makes a session id: 8 characters, 40 bits, lower case.
-func (d *Dir) newID() (string, error) {
+// NewID returns a fresh session id, 8 characters, 40 bits, lower case: for a
+// session whose id must be known before its lease is taken.
+func (d *Dir) NewID() (string, error) {
 	var b [5]byte
 	if _, err := io.ReadFull(d.o.Rand, b[:]); err != nil {
 		return "", fmt.Errorf("session id: %w", err)

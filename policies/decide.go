@@ -62,7 +62,7 @@ func (v view) decide(s lockfile.Session) ruling {
 }
 
 // main is the standing that people are told of: one that stops before one that
-// does not, then credit and spend, then the latest end.
+// does not, then credit and spend, then what is blocked, then the latest end.
 func (r ruling) main() (best standing) {
 	for i, st := range r.all {
 		switch {
@@ -71,11 +71,20 @@ func (r ruling) main() (best standing) {
 		case st.stop != best.stop:
 		case st.why.Code != "" && best.why.Code == "":
 			best = st
-		case st.why.Code != "" && (before(st.hold, best.hold) || st.hold.Class == best.hold.Class && st.until.After(best.until)):
+		case st.why.Code != "" && st.tells(best):
 			best = st
 		}
 	}
 	return best
+}
+
+// tells: people are told of st, not of b: money and what only a person opens
+// before what time does.
+func (st standing) tells(b standing) bool {
+	if st.hold.Class == b.hold.Class && st.hold.Blocked == b.hold.Blocked {
+		return before(st.hold, b.hold) || st.until.After(b.until)
+	}
+	return before(st.hold, b.hold)
 }
 
 // act turns the main standing into an action for the state that s is in.

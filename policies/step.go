@@ -38,6 +38,20 @@ func (p Policy) Step(l lockfile.Ledger, in Input) (lockfile.Ledger, Decision, []
 	return out, d, events
 }
 
+// Launched tells the ledger of a launch that had nothing to wait for, a moment
+// after it. What has come up since is decided like for any session that runs.
+func (p Policy) Launched(l lockfile.Ledger, in Input) (lockfile.Ledger, []lockfile.Event) {
+	e := p.edit(l, in)
+	if e.known && e.s.State == lockfile.Waiting {
+		d := Decision{Reason: Reason{Code: Free}}
+		if len(e.s.Limiters) > 0 {
+			d.Limiter = e.s.Limiters[0]
+		}
+		e.start(d)
+	}
+	return e.done()
+}
+
 // tidy writes down what time alone has decided about a limiter.
 func (e *edit) tidy(id string) {
 	v, lim := e.view(), e.l.Limiters[id]

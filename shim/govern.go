@@ -29,6 +29,7 @@ import (
 // line says why, and the next hint or 30 s later all is tried again.
 type governor struct {
 	store   lockfile.Store
+	late    *Late // see Config
 	policy  policies.Policy
 	self    string
 	now     func() time.Time
@@ -111,6 +112,9 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 	used := g.told.news(r.Usage, !silent)
 	if silent && used.Nothing() {
 		return // the ledger is not for heartbeats
+	}
+	if g.over && len(r.Findings) == 0 && len(r.Unrecognised) == 0 && g.late.pending() {
+		return // it was over before anybody heard of it
 	}
 	if len(r.Findings) > 0 {
 		fault.At("finding seen")

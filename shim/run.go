@@ -32,7 +32,8 @@ type Config struct {
 	DebugLog *lockfile.Log  // the debug log that it was asked for; nil: none
 
 	Store  lockfile.Store
-	Self   string // the session, which has its lease
+	Late   *Late  // the same, where the session is not in the ledger yet; nil: it is
+	Self   string // the session
 	Policy policies.Policy
 	Voice  Voice
 	Label  func(limiter string) string

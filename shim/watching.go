@@ -29,7 +29,7 @@ func (r *runner) begin() {
 	})}
 	r.face = &screenFace{c: &r.c, stage: r.session, watch: r.watch}
 	r.gov = &governor{
-		store: r.c.Store, policy: r.c.Policy, self: r.c.Self, now: r.c.Now, rand: r.c.Rand, family: r.c.Family,
+		store: r.c.Store, late: r.c.Late, policy: r.c.Policy, self: r.c.Self, now: r.c.Now, rand: r.c.Rand, family: r.c.Family,
 		hands: (*sessionHands)(r), face: r.face, failed: r.c.Told,
 	}
 	if mode == detect.TUI && r.c.Resume.Text != "" {
@@ -64,17 +64,23 @@ func (r *runner) tellResume(k NoticeKind, h lockfile.Hold, limiter string) {
 		Until: h.Until, Source: h.UntilSource, Reason: policies.Reason{Code: policies.Held, Class: h.Class}}}})
 }
 
-// introduce tells the ledger whose session it is.
+// introduce tells the ledger whose session it is. One that is not there yet is
+// told with its first change, at the latest when it begins to watch.
 func (r *runner) introduce(ctx context.Context) {
 	fault.At("introduce")
 	id := r.session.Identity()
-	r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	tell := func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		if s, ok := l.Sessions[r.c.Self]; ok {
 			s.ChildPID, s.ChildStart = id.PID, id.Start
 			l.Sessions[r.c.Self] = s
 		}
 		return l, nil
-	})
+	}
+	if r.c.Late.pending() {
+		r.gov.owed = append(r.gov.owed, tell)
+		return
+	}
+	r.gov.update(ctx, tell)
 }
 
 // sessionHands are the governor's hands on the session.
@@ -396,6 +402,9 @@ func (r *runner) exited(ctx context.Context, code int, now time.Time) {
 	r.c.Attempt.ended(ctx, r, code)
 	if a := r.c.Attempt; a != nil && a.Due {
 		return // the session goes on waiting for its next run
+	}
+	if r.c.Late.pending() {
+		return // nobody has heard of it
 	}
 	r.gov.update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		return r.c.Policy.Activity(l, r.gov.input(), policies.Activity{Exit: true})

@@ -177,7 +177,7 @@ func (l *launch) awaitAgain(ctx context.Context, g *again) bool {
 		g.attempt.Failed = false // whoever ended the wait knows
 	}
 	g.attempt.Due = false
-	shim.GiveUpResume(l.store, l.a.policy, l.lease.ID(), l.a.now(), why)
+	shim.GiveUpResume(l.store, l.a.policy, l.self, l.a.now(), why)
 	return false
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,18 +44,19 @@ func checkDepth(env func(string) string, command string) error {
 // parentSession names the session that this launch is nested in: the marked
 // one, if it is alive and its shim is among our ancestors. A tmux server or an
 // editor that was started inside a session passes the marker on to everything
-// it starts, but its own parent is another.
-func parentSession(marker string, l lockfile.Ledger, ancestors []int) string {
+// it starts, but its own parent is another. A session that began just now may
+// not be in the ledger yet (shim.Late): then started, which came with the
+// marker, says which process its shim is.
+func parentSession(marker, started string, l lockfile.Ledger, ancestors []int) string {
 	s, ok := l.Sessions[marker]
-	if marker == "" || !ok || !s.Alive || s.PID <= 1 {
+	if !ok {
+		at, _, _ := strings.Cut(started, ":")
+		s.PID, _ = strconv.Atoi(at) // what is no number is nobody's
+	}
+	if marker == "" || ok && !s.Alive || s.PID <= 1 || !slices.Contains(ancestors, s.PID) {
 		return ""
 	}
-	for _, pid := range ancestors {
-		if pid == s.PID {
-			return s.ID
-		}
-	}
-	return ""
+	return marker
 }
 
 // ancestorsOf walks up from a process: its parent first. The walk ends at the

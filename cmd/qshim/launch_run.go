@@ -16,6 +16,7 @@ import (
 
 	"qshim/detect"
 	"qshim/lockfile"
+	"qshim/policies"
 	"qshim/policies/account"
 	"qshim/policies/agents"
 	"qshim/policies/config"
@@ -28,6 +29,7 @@ import (
 //
 //	words -> resolve the file and the profile -> QSHIM=off or no session? exec
 //	      -> identify the limiters -> lease -> launch wait -> adjust -> shim.Run
+//	                               \-> nothing to wait for: late -/
 //
 // Until shim.Run, whatever does not work means that the agent is exec'ed as if
 // qshim were not there, and one line says why.
@@ -41,7 +43,9 @@ type launch struct {
 	id     account.Identity
 	set    config.Settings
 	store  *lockfile.Dir
-	lease  lockfile.Lease
+	self   string         // the session
+	lease  lockfile.Lease // its; nil: late has it
+	late   *shim.Late     // the store, where the session is announced after its start; nil: before
 	parent string
 	labels map[string]string
 	broken error // why the state directory did not take the launch
@@ -160,10 +164,67 @@ func (l *launch) begin() error {
 		if err != nil {
 			return err
 		}
-		l.parent = parentSession(marker, led, ancestorsOf(os.Getpid(), parentOf))
+		l.parent = parentSession(marker, l.a.getenv(envStarted), led, ancestorsOf(os.Getpid(), parentOf))
 	}
-	l.lease, err = l.store.Lease(l.session(cwd))
+	return l.announce(l.session(cwd))
+}
+
+// announce brings the session into the ledger, or leaves that for after the
+// agent's start where nothing could hold it up: no prompt to send, nothing
+// around it, and nothing known of its limiters.
+func (l *launch) announce(s lockfile.Session) (err error) {
+	free := !s.Headless && !s.Prompt && l.a.getenv(envSession) == "" && !l.capped() && l.store.Free(s.Limiters)
+	if free {
+		l.self, err = l.store.NewID()
+		s.ID = l.self
+		l.late = shim.NewLate(l.store, func() (lockfile.Lease, error) { return l.launched(s) })
+		return err
+	}
+	if l.lease, err = l.store.Lease(s); err == nil {
+		l.self = l.lease.ID()
+	}
 	return err
+}
+
+// capped reports a number that may be busy at once without anything learned.
+func (l *launch) capped() bool {
+	led := lockfile.Ledger{Limiters: map[string]lockfile.Limiter{}}
+	for _, id := range l.limiters() {
+		led.Limiters[id] = lockfile.Limiter{ID: id}
+		if _, capped := l.a.policy.Cap(led, id); capped {
+			return true
+		}
+	}
+	return false
+}
+
+// launched announces a session whose agent runs.
+func (l *launch) launched(s lockfile.Session) (lockfile.Lease, error) {
+	if l.store.Strays() {
+		if err := l.recover(); err != nil {
+			return nil, err
+		}
+	}
+	lease, err := l.store.Lease(s)
+	if err != nil {
+		return nil, err
+	}
+	_, err = l.store.Update(context.Background(), func(led lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		l.name(led)
+		return l.a.policy.Launched(led, policies.Input{Now: l.a.now(), Self: s.ID, Rand: l.a.rand, Family: l.id.Family})
+	})
+	if err != nil {
+		return nil, errors.Join(err, lease.Close())
+	}
+	return lease, nil
+}
+
+// ledger is the store as the session uses it.
+func (l *launch) ledger() lockfile.Store {
+	if l.late != nil {
+		return l.late
+	}
+	return l.store
 }
 
 // warn says what does not work on the state directory.
@@ -226,6 +287,9 @@ func (l *launch) close() {
 		if l.lease != nil {
 			_ = l.lease.Close() // as above
 		}
+		if l.late != nil {
+			_ = l.late.End() // as above
+		}
 		_ = l.store.Close() // nothing is written any more
 	}()
 	select {
@@ -258,6 +322,9 @@ func (l *launch) label(id string) string {
 
 // wait delays the launch as the policy says. Not ok: qshim ends with the code.
 func (l *launch) wait(ctx context.Context) (code int, ok bool) {
+	if l.late != nil {
+		return 0, true
+	}
 	w := l.launchWait()
 	w.Prepare, w.Recover, w.Strays = l.name, l.recover, l.store.Strays
 	v, sig := w.OnTerminal(ctx)
@@ -275,7 +342,7 @@ func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 
 func (l *launch) launchWait() *shim.LaunchWait {
 	return &shim.LaunchWait{
-		Store: l.store, Policy: l.a.policy, Self: l.lease.ID(), Family: l.id.Family, Agent: l.t.Profile.Title,
+		Store: l.store, Policy: l.a.policy, Self: l.self, Family: l.id.Family, Agent: l.t.Profile.Title,
 		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
 		Told: l.told, Caught: l.caught,
 	}
@@ -318,7 +385,13 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 	path := ""
 	if needsLog(applied) {
 		var err error
-		if log, err = l.store.NewLog(l.lease.ID(), l.t.Profile.Name); err == nil {
+		if l.late != nil {
+			err = l.late.Announce() // a log of no session would be swept
+		}
+		if err == nil {
+			log, err = l.store.NewLog(l.self, l.t.Profile.Name)
+		}
+		if err == nil {
 			path = log.Path()
 		} else {
 			l.warn(err)
@@ -328,12 +401,12 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 	argv, set := l.t.adjusted(applied, args, newIn(path, l.a.rand))
 	c := shim.Config{
 		Options: shim.Options{
-			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.lease.ID(), l.t.Path, depth(l.a.getenv), set),
+			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.self, l.t.Path, depth(l.a.getenv), set),
 			Streams: l.rules.HasStreams(), Errors: l.call.Headless && l.rules.HasStreams(), Caught: l.caught,
 		},
 		Title: l.t.Profile.Title, Rules: l.rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
 		Records: l.call.StreamFormat != "" && l.call.StreamFormat != "text" && l.call.StreamFormat != "default",
-		Log:     l.logSpec(argv, set), DebugLog: log, Store: l.store, Self: l.lease.ID(), Policy: l.a.policy, Voice: l.voice, Label: l.label,
+		Log:     l.logSpec(argv, set), DebugLog: log, Store: l.ledger(), Late: l.late, Self: l.self, Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
 		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
 		Crash: l.crash, Told: l.told,

@@ -274,18 +274,20 @@ func TestNested(t *testing.T) {
 		"a": {ID: "a", PID: 100, Alive: true}, "dead": {ID: "dead", PID: 100}, "other": {ID: "other", PID: 555, Alive: true},
 	}}
 	for _, c := range []struct {
-		marker string
-		above  []int
-		want   string
+		marker, started string
+		above           []int
+		want            string
 	}{
-		{"a", []int{300, 200, 100, 50}, "a"},
-		{"a", []int{300, 200}, ""}, // a tmux server started inside: not our ancestor
-		{"dead", []int{100}, ""},   // its number may be anybody's by now
-		{"other", []int{100}, ""},
-		{"gone", []int{100}, ""},
-		{"", []int{100}, ""},
+		{"a", "100:/x", []int{300, 200, 100, 50}, "a"},
+		{"a", "100:/x", []int{300, 200}, ""}, // a tmux server started inside: not our ancestor
+		{"dead", "100:/x", []int{100}, ""},   // its number may be anybody's by now
+		{"other", "100:/x", []int{100}, ""},
+		{"late", "100:/x", []int{300, 100}, "late"}, // not announced yet
+		{"gone", "100:/x", []int{300}, ""},
+		{"gone", "x", []int{100}, ""},
+		{"", "100:/x", []int{100}, ""},
 	} {
-		if got := parentSession(c.marker, l, c.above); got != c.want {
+		if got := parentSession(c.marker, c.started, l, c.above); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
