@@ -132,7 +132,7 @@ func (e *edit) succeed() {
 		if mine {
 			lim.Probe = nil
 		}
-		if e.ranShort(&lim) || opened || mine {
+		if opened || mine {
 			e.put(lim)
 		}
 	}
@@ -155,5 +155,6 @@ func (e *edit) idle() {
 func (e *edit) exit() {
 	e.s.State, e.s.Since, e.s.Retrying = lockfile.Idle, e.in.Now, false
 	e.freeProbes("")
+	e.ranShort()
 	e.event("exit", "", "")
 }

@@ -174,9 +174,9 @@ func (v view) gaveUp(s lockfile.Session) bool {
 }
 
 // unchosen sessions are never suspended by a cap: those that only observe, that
-// go first after a hold, whose user types, or whose user said so.
+// go first after a hold, whose user types or said so, or that are about to end.
 func (v view) unchosen(s lockfile.Session) bool {
-	if s.Observe || v.typing(s) {
+	if s.Observe || v.typing(s) || v.ending(s) {
 		return true
 	}
 	began := later(s.TurnBegan, s.Born)

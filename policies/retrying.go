@@ -42,11 +42,12 @@ func (e *edit) retrying(id string, class finding.Class, f finding.Finding) {
 	e.follow(lim, old, h)
 }
 
-// enough reports whether a retry of unknown cause concerns the siblings.
+// enough reports whether a retry of unknown cause concerns the siblings. Where
+// short runs are spaced already it is the limit that they are spaced for.
 func (e *edit) enough(lim *lockfile.Limiter, c Constants, f finding.Finding) bool {
 	r := c.Retrying
 	second := e.seen(lim, c, finding.Retrying)
-	return second || e.s.Storm || holdOf(*lim, finding.Retrying) != nil ||
+	return second || e.s.Storm || holdOf(*lim, finding.Retrying) != nil || e.view().spacing(*lim) > 0 ||
 		f.Attempt >= r.Attempt || f.Attempt == 1 && f.RetryAfter >= r.FirstDelay
 }
 

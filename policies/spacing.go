@@ -93,16 +93,28 @@ func (e *edit) spaced() {
 	}
 }
 
-// ranShort counts a short run that got through; the caller puts the limiter.
-func (e *edit) ranShort(lim *lockfile.Limiter) bool {
-	c, now := e.p.at(lim.ID).Spacing, e.in.Now
-	if lim.Spacing == nil || !e.s.Headless || now.Sub(e.s.Released) >= c.Short || now.Sub(lim.Spacing.Since) > c.Within {
-		return false
+// ranShort counts a short run that got through, once: its log and its exit both
+// say so. One that had its answer before it was stopped and is gone at once asked
+// for nothing since: the start that it was given is the next one's.
+func (e *edit) ranShort() {
+	now := e.in.Now
+	for _, id := range limitersOf(e.l, e.s) {
+		c, lim := e.p.at(id).Spacing, e.l.Limiters[id]
+		if lim.Spacing == nil || !e.s.Headless || e.s.Broken || now.Sub(e.s.Released) >= c.Short {
+			continue
+		}
+		n := *lim.Spacing
+		switch {
+		case e.justLetGo() && n.Last.Equal(e.s.Released):
+			n.Last = now.Add(-e.view().spacing(lim))
+		case e.s.Answered.After(e.s.Released) && now.Sub(n.Since) <= c.Within:
+			n.Runs++
+		default:
+			continue
+		}
+		lim.Spacing = &n
+		e.put(lim)
 	}
-	n := *lim.Spacing
-	n.Runs++
-	lim.Spacing = &n
-	return true
 }
 
 // spacesOut: a rate, or retries of a cause that two sessions could not tell:

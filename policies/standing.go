@@ -55,13 +55,37 @@ func (v view) stand(id string, s lockfile.Session) standing {
 		v.standOpen(&st, lim, s)
 	}
 	v.watchOwn(&st, lim, s)
+	if v.ending(s) && (len(lim.Holds) > 0 || lim.Cap != nil) { // then it is like any other
+		st.wakeBy(s.Answered.Add(v.p.C.Probe.Settle))
+	}
+	if h := v.ownHold(lim, s); h != nil { // then it claims the probe, before the next in line
+		st.wakeBy(h.Until)
+	}
 	if _, capped := v.p.capOf(lim); capped && s.State == lockfile.Running && v.typing(s) {
 		// From then on the cap may choose it, and nobody tells.
-		if at := s.Typed.Add(v.p.C.Concurrency.Typed); st.wake.IsZero() || at.Before(st.wake) {
-			st.wake = at
-		}
+		st.wakeBy(s.Typed.Add(v.p.C.Concurrency.Typed))
 	}
 	return st
+}
+
+// wakeBy: its standing may change by itself at an instant.
+func (st *standing) wakeBy(at time.Time) {
+	if st.wake.IsZero() || at.Before(st.wake) {
+		st.wake = at
+	}
+}
+
+// ownHold is the hold in force whose end s waits for in its own client's retry.
+func (v view) ownHold(lim lockfile.Limiter, s lockfile.Session) *lockfile.Hold {
+	if s.State != lockfile.Running || !s.Retrying || s.Storm {
+		return nil
+	}
+	for i, h := range lim.Holds {
+		if isTransient(h.Class) && !h.Blocked && v.inForce(h, s) {
+			return &lim.Holds[i]
+		}
+	}
+	return nil
 }
 
 // ownTry: s is the probe and is sending, a moment before the hold ends: the

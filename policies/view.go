@@ -114,7 +114,7 @@ func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Co
 		return true, Storming
 	case s.Retrying && s.State == lockfile.Running:
 		return false, Retrying
-	case isMoney(h.Class):
+	case isMoney(h.Class), isTransient(h.Class) && v.ending(s):
 		return false, LeftAlone
 	case v.refusedIn(h, id, s):
 		return false, LeftAlone
@@ -124,6 +124,15 @@ func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Co
 		return v.concernsLong(h, id, s)
 	}
 	return true, Held
+}
+
+// ending: a run without a terminal that has just been answered. What it asked is
+// paid, and most likely it was its last: a moment later it is gone. Stopped there
+// it may hold what its siblings wait for: Codex 0.171.0 writes into the database
+// of its home then, and who starts meanwhile stands still for 90 s.
+func (v view) ending(s lockfile.Session) bool {
+	since := v.now.Sub(s.Answered)
+	return s.Headless && s.State == lockfile.Running && s.Answered.After(s.TurnBegan) && since >= 0 && since < v.p.C.Probe.Settle
 }
 
 func (v view) concernsLaunch(h lockfile.Hold, s lockfile.Session) (bool, Code) {

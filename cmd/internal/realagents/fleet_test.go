@@ -119,8 +119,13 @@ func (f fleet) run(t *testing.T, shim bool) (sum outcome, bound time.Duration) {
 		sum.refused += o.refused
 		sum.failed += o.failed
 	}
+	kind := "without"
 	if shim {
+		kind = "with"
 		keepEvents(t, benches[0])
+	}
+	for _, b := range benches {
+		b.keepArrivals(kind)
 	}
 	return sum, bound
 }
@@ -143,6 +148,19 @@ func keepEvents(t *testing.T, b *bench) {
 	}
 	if err != nil {
 		t.Log(err)
+	}
+}
+
+// keepArrivals leaves the provider's log of requests among the test's artifacts.
+func (b *bench) keepArrivals(kind string) {
+	b.Helper()
+	var lines strings.Builder
+	for _, r := range b.provider.Counts().Requests {
+		fmt.Fprintf(&lines, "%s %q %d %g\n", r.At.Format(time.RFC3339Nano), r.Text, r.Status, r.RetryAfter)
+	}
+	name := fmt.Sprintf("arrivals-%s-%s", kind, b.agent)
+	if err := os.WriteFile(filepath.Join(b.ArtifactDir(), name), []byte(lines.String()), 0o600); err != nil {
+		b.Log(err)
 	}
 }
 
