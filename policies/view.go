@@ -112,7 +112,7 @@ func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Co
 		return true, Held
 	case s.Storm && !isMoney(h.Class):
 		return true, Storming
-	case s.Retrying && s.State == lockfile.Running:
+	case s.Retrying && s.State == lockfile.Running && !v.secondTry(id, s):
 		return false, Retrying
 	case isMoney(h.Class), isTransient(h.Class) && v.ending(s):
 		return false, LeftAlone
@@ -124,6 +124,14 @@ func (v view) concerns(h lockfile.Hold, id string, s lockfile.Session) (bool, Co
 		return v.concernsLong(h, id, s)
 	}
 	return true, Held
+}
+
+// secondTry: the next try of a run without a terminal would come beside that of
+// another which goes first: what comes back bears one. Stopped, its elapsed retry
+// is sent when its turn comes.
+func (v view) secondTry(id string, s lockfile.Session) bool {
+	lim := v.l.Limiters[id]
+	return s.Headless && lim.Probe != nil && lim.Probe.Session != s.ID && v.probeLives(lim)
 }
 
 // ending: a run without a terminal that has just been answered. What it asked is
