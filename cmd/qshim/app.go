@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -236,6 +237,12 @@ var settingFlags = []struct{ name, help string }{
 	{"mode", "govern, or observe: detect and log, touch nothing"},
 }
 
+// ownWords are the first words that are qshim's own, not an agent's.
+var ownWords = []string{
+	"completion", "config", "continue", "demo", "doctor", "explain", "help", "hold", "init", "link", "log", "queue", "release", "status",
+	"unlink", "version", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd,
+}
+
 // root is the command line. What follows AGENT belongs to it, byte for byte:
 // flags are read only up to the first word.
 func (a *app) root() *cobra.Command {
@@ -352,6 +359,9 @@ func (a *app) dispatch(ctx context.Context, argv []string) error {
 	}
 	if words, ok := calledAs(argv); ok {
 		return a.runAgent(ctx, words)
+	}
+	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && !slices.Contains(ownWords, argv[1]) {
+		return a.runAgent(ctx, argv[1:]) // as root would, after making all commands
 	}
 	c := a.root()
 	if len(argv) > 1 {

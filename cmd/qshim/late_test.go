@@ -4,8 +4,11 @@ package main
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"qshim/lockfile"
 )
@@ -111,4 +114,17 @@ func (d *desk) onlySession() (s lockfile.Session) {
 	for _, s = range l.Sessions {
 	}
 	return s
+}
+
+// A word that is not in the list would be taken for an agent's.
+func TestOwnWords(t *testing.T) {
+	want := []string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+	for _, c := range newApp().root().Commands() {
+		want = append(append(want, c.Name()), c.Aliases...)
+	}
+	slices.Sort(want)
+	got := slices.Sorted(slices.Values(ownWords))
+	if !slices.Equal(got, want) {
+		t.Errorf("ownWords has\n%q, the commands are\n%q", got, want)
+	}
 }

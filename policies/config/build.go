@@ -82,7 +82,10 @@ func (b *builder) errorf(o Origin, format string, args ...any) {
 
 // file reads one TOML file into leaves.
 func (b *builder) file(name string, data []byte, isDefault bool) {
-	if !isDefault {
+	switch {
+	case len(data) == 0:
+		return // most users have none: no decoder is woken
+	case !isDefault:
 		b.decode(name, data, File)
 		return
 	}
