@@ -1,30 +1,26 @@
 // Package door is the hidden second entry of the qshim binary. A process that
 // qshim starts from its own executable with Role set never reaches main: it
-// turns off here, in an init function, and becomes one of
+// turns off here, in an init function, sets up the helper pair in the agent's
+// new session, and then execs the agent:
 //
-//	Agent   sets up the helper pair in the agent's new session, then execs the agent
-//	H       job-control helper in a process group of its own
+//	H       job-control helper in a process group of its own, forked from it
 //	Z       H's child, parked in the agent's process group
 //
 // Why two helpers: see DESIGN section 10 and proc.Start. The package imports
-// syscall alone, so that the runtime initialises it before os, fmt and
-// everything above them: H and Z are there for as long as the agent is, and
-// each page they touch counts twice.
+// syscall alone, so that the runtime initialises it before fmt and everything
+// above it: H and Z are there for as long as the agent is, and have what it had
+// touched by then.
 package door
 
 // Environment variables that carry the orders. They are never passed on.
 const (
-	Role = "_QSHIM_DOOR" // Agent, H or Z
+	Role = "_QSHIM_DOOR" // Agent
 	Exec = "_QSHIM_EXEC" // Agent: the file to exec
 	Back = "_QSHIM_BACK" // Agent: "1" when qshim is in the background, so the agent must start there too
 )
 
-// Values of Role.
-const (
-	Agent = "agent"
-	H     = "h"
-	Z     = "z"
-)
+// Agent is the value of Role.
+const Agent = "agent"
 
 // Descriptors that the Agent role finds open beside 0, 1 and 2.
 const (

@@ -1,30 +1,20 @@
 package door
 
-import (
-	"syscall"
-	"unsafe"
-)
+import "syscall"
 
 func init() {
 	role, ok := syscall.Getenv(Role)
 	if !ok {
 		return
 	}
-	switch role {
-	case Agent:
-		if path, ok := syscall.Getenv(Exec); ok {
-			runAgent(path)
-		}
-	case H:
-		runHelper()
-	case Z:
-		park()
+	if path, ok := syscall.Getenv(Exec); ok && role == Agent {
+		runAgent(path)
 	}
 	// Set by somebody else: it means nothing, and it must not travel on.
 	_ = syscall.Unsetenv(Role)
 }
 
-// runAgent brings H to life in this session and then becomes the agent.
+// runAgent brings H and Z to life in this session and then becomes the agent.
 func runAgent(path string) {
 	syscall.CloseOnExec(FDControl)
 	syscall.CloseOnExec(FDStatus)
@@ -49,104 +39,64 @@ func exec(path string, argv, env []string) syscall.Errno {
 }
 
 // startHelper starts H as a child of qshim, not of the agent: an agent that
-// waits for any child must not meet one that it never made. Without H there is
-// no job control, and nothing else is lost.
+// waits for any child must not meet one that it never made. It returns when Z is
+// in its place: an agent that stops itself at once, or one in the background
+// that reads at once, is stopped as under a shell. Without H there is no job
+// control, and nothing else is lost.
 func startHelper() {
-	back, _ := syscall.Getenv(Back)
-	files := []uintptr{FDControl}
-	var pipe [2]int
-	if back == "1" && syscall.Pipe2(pipe[:], syscall.O_CLOEXEC) == nil {
-		files = append(files, uintptr(pipe[1]))
-	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
-		Env:   []string{Role + "=" + H},
-		Files: files,
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_PARENT},
-	})
-	if err != nil {
+	var ready [2]int
+	if syscall.Pipe2(ready[:], syscall.O_CLOEXEC) != nil {
 		return
 	}
-	say(StatusHelper, pid)
-	if back == "1" {
-		setForeground(0, pid)
-	}
-	if len(files) > 1 {
-		// An agent in the background reads at once, and must be stopped for it:
-		// before Z is in its place the kernel would give it an error instead.
-		_ = syscall.Close(pipe[1])
+	h := helper{group: uintptr(syscall.Getpid()), ready: uintptr(ready[1])}
+	h.args, h.argsEnd = argumentMemory()
+	pid := h.fork()
+	_ = syscall.Close(ready[1])
+	if pid > 0 {
+		say(StatusHelper, pid)
 		var b [1]byte
-		readFull(pipe[0], b[:])
-	}
-}
-
-// runHelper is H. It ignores every signal (so that Z inherits that from its
-// first instruction on), starts Z and obeys orders until qshim is gone.
-func runHelper() {
-	ignoreSignals()
-	setName()
-	syscall.CloseOnExec(0)
-	syscall.CloseOnExec(1) // open only when the agent waits
-	group := getsid()
-	z := startParked(group)
-	buf := make([]byte, OrderLen)
-	buf[0] = AnswerReady
-	_, _ = syscall.Write(0, buf[:1]) // qshim may have died: the next read says so
-	_ = syscall.Close(1)             // the agent may begin, if it waits for that
-	Shed()
-	for readFull(0, buf) {
-		arg := Int(buf[1:])
-		switch buf[0] {
-		case OrderForeground:
-			withTerminal(func(fd int) { setForeground(fd, arg) })
-		case OrderBackground:
-			withTerminal(func(fd int) { setForeground(fd, syscall.Getpid()) })
-		case OrderQuit:
-			reap(z)
-			exit(0)
+		readFull(ready[0], b[:]) // if H has died: its end of the pipe is closed
+		if back, _ := syscall.Getenv(Back); back == "1" {
+			setForeground(0, uintptr(pid))
 		}
-		_, _ = syscall.Write(0, buf[:1]) // qshim may have died: the next read says so
 	}
-	// qshim is gone without a word. What it stopped must not stay stopped, and
-	// what hung on its terminal has lost it. Z keeps the group's number taken.
-	_ = syscall.Kill(-group, syscall.SIGHUP)
-	_ = syscall.Kill(-group, syscall.SIGCONT)
-	reap(z)
-	exit(0)
+	_ = syscall.Close(ready[0])
 }
 
-// startParked starts Z in the agent's group; 0 when it could not.
-func startParked(group int) int {
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{Name}, &syscall.ProcAttr{
-		Env: []string{Role + "=" + Z},
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pgid: group, Pdeathsig: syscall.SIGKILL},
-	})
+// argumentMemory is where the kernel reads this process' command line, as
+// /proc/self/stat has it (fields 48 and 49); 0, 0 if it does not say.
+func argumentMemory() (from, to uintptr) {
+	fd, err := syscall.Open("/proc/self/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return pid
-}
-
-// park is Z: it only has to exist. Ignored signals came with it from H, but Go's
-// runtime has put its own handlers over most of them.
-func park() {
-	ignoreSignals()
-	setName()
-	Shed()
-	for {
-		_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	defer syscall.Close(fd)
+	var buf [1024]byte
+	n, _ := syscall.Read(fd, buf[:])
+	if n <= 0 {
+		return 0, 0
 	}
-}
-
-func reap(pid int) {
-	if pid <= 0 {
-		return
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL)
-	for {
-		if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
-			return
+	b, field := buf[:n], 2
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] == ')' { // ends the second field, which may hold anything
+			b = b[i+1:]
+			break
 		}
 	}
+	for _, c := range b {
+		switch {
+		case c == ' ':
+			field++
+		case field == 48 && c >= '0' && c <= '9':
+			from = from*10 + uintptr(c-'0')
+		case field == 49 && c >= '0' && c <= '9':
+			to = to*10 + uintptr(c-'0')
+		}
+	}
+	if from == 0 || to < from || to-from > 1<<21 {
+		return 0, 0
+	}
+	return from, to
 }
 
 // commandLine reads the argument vector, which only package os could give,
@@ -207,48 +157,6 @@ func readFull(fd int, b []byte) bool {
 		b = b[n:]
 	}
 	return true
-}
-
-// withTerminal opens the controlling terminal for one call only: a descriptor
-// kept open would keep the terminal from ending with the agent.
-func withTerminal(f func(fd int)) {
-	fd, err := syscall.Open("/dev/tty", syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	f(fd)
-	_ = syscall.Close(fd)
-}
-
-func setForeground(fd, group int) {
-	g := int32(group)
-	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&g)))
-}
-
-func getsid() int {
-	sid, _, _ := syscall.Syscall(syscall.SYS_GETSID, 0, 0, 0)
-	return int(sid)
-}
-
-// ignoreSignals leaves only what cannot be ignored, and SIGCHLD, without which
-// H could not wait for Z. A kernel sigaction starts with the handler on every
-// architecture that Go calls linux except mips, where this does nothing.
-func ignoreSignals() {
-	const sigIgn = 1
-	var act [32]byte
-	*(*uintptr)(unsafe.Pointer(&act)) = sigIgn
-	for sig := uintptr(1); sig <= 64; sig++ {
-		if sig == uintptr(syscall.SIGCHLD) {
-			continue
-		}
-		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
-	}
-}
-
-func setName() {
-	name := [16]byte{}
-	copy(name[:15], Name)
-	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 }
 
 func exit(code int) {

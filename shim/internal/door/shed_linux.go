@@ -46,7 +46,7 @@ func shedLine(line []byte) {
 		return // not of a file
 	}
 	perm := string(rest[1:5])
-	if perm == "r-xp" || perm == "r--p" && end < 1<<32 {
+	if perm == "r-xp" || perm == "r--p" && uint64(end) < 1<<32 {
 		_, _, _ = syscall.RawSyscall(syscall.SYS_MADVISE, start, end-start, syscall.MADV_DONTNEED)
 	}
 }
