@@ -121,6 +121,21 @@ func TestAgentStopsItself(t *testing.T) {
 	}
 }
 
+// An agent that stops itself with its first instruction is stopped as under a
+// shell: the pair, without which the kernel ignores that, is there before it.
+func TestAgentStopsItselfAtOnce(t *testing.T) {
+	inShells(t, func(t *testing.T, d *desk, cmd func(...string) string) {
+		at := strings.Index(cmd("x"), agentArg) - len(self(t)) - 1 // in front of the agent's own words
+		for range 5 {
+			d.send(cmd("x")[:at] + "/bin/sh -c 'kill -TSTP $$; echo B\"\"ACK'\n")
+			d.expect(prompt)
+			d.send("fg\n")
+			d.expect("BACK") // and not before
+			d.expect(prompt)
+		}
+	})
+}
+
 // bg after Ctrl-Z: the job runs until it reads its terminal, and is stopped for
 // that; the shell keeps the terminal and its settings.
 func TestBackground(t *testing.T) {
