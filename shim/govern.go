@@ -99,16 +99,16 @@ func (g *governor) input() policies.Input {
 	return policies.Input{Now: g.now(), Self: g.self, Rand: g.rand, Family: g.family(g.model)}
 }
 
-// report takes what the watcher saw into the ledger, as one change: first that
-// a turn began, then what was found in it, then how it ended.
+// report takes what the watcher saw into the ledger, as one change, in the order
+// of its edges.
 func (g *governor) report(ctx context.Context, r detect.Report) {
 	g.watch = r.Wake
-	began, ended := g.activities(r)
+	e := g.edges(r)
 	model := r.Model != "" && r.Model != g.model
 	if model {
 		g.model = r.Model
 	}
-	silent := !model && len(r.Findings) == 0 && len(r.Unrecognised) == 0 && began.Nothing() && ended.Nothing()
+	silent := !model && len(r.Findings) == 0 && len(r.Unrecognised) == 0 && e.nothing()
 	used := g.told.news(r.Usage, !silent)
 	if silent && used.Nothing() {
 		return // the ledger is not for heartbeats
@@ -125,8 +125,8 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 			s.Family = g.family(r.Model)
 			l.Sessions[g.self] = s
 		}
-		if !began.Nothing() {
-			step(g.policy.Activity(l, g.input(), began))
+		for _, a := range e.before {
+			step(g.policy.Activity(l, g.input(), a))
 		}
 		if !used.Nothing() {
 			step(g.policy.Usage(l, g.input(), used))
@@ -138,8 +138,8 @@ func (g *governor) report(ctx context.Context, r detect.Report) {
 			}
 			step(g.policy.Finding(l, in, f))
 		}
-		if !ended.Nothing() {
-			step(g.policy.Activity(l, g.input(), ended))
+		for _, a := range e.after {
+			step(g.policy.Activity(l, g.input(), a))
 		}
 		return l, append(events, g.unrecognised(l, r.Unrecognised)...)
 	})
@@ -154,29 +154,6 @@ func (g *governor) unrecognised(l lockfile.Ledger, seen []detect.Unrecognised) (
 		})
 	}
 	return events
-}
-
-// activities splits a report's edges into those of a beginning and those of an end.
-func (g *governor) activities(r detect.Report) (began, ended policies.Activity) {
-	began = policies.Activity{TurnBegan: r.TurnBegan}
-	ended = policies.Activity{TurnEnded: r.TurnEnded, Success: r.Success, AnswerBegun: r.AnswerBegun, RetryEnded: r.RetryEnded}
-	if r.Activity != detect.Unknown && r.Activity != g.activity {
-		g.activity = r.Activity
-		began.Busy, ended.Idle = r.Activity == detect.Busy, r.Activity == detect.Idle
-	}
-	if r.TurnEnded {
-		g.activity = detect.Unknown // the ledger has it idle: what the agent does next is news
-	}
-	if retries(r.Findings) {
-		// What ended is the try before this one: the client is retrying now.
-		began.AnswerBegun, began.RetryEnded = ended.AnswerBegun, ended.RetryEnded
-		ended.AnswerBegun, ended.RetryEnded = false, false
-	}
-	return began, ended
-}
-
-func retries(found []finding.Finding) bool {
-	return slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Class == finding.Retrying })
 }
 
 // update changes the ledger, tells a person what only a person can mend, and

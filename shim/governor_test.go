@@ -66,7 +66,7 @@ func TestFindingIsOneChange(t *testing.T) {
 	bubble(t, func(t *testing.T, b *govBench) {
 		before := b.store.updates
 		b.report(b.ctx, detect.Report{
-			Activity: detect.Busy, TurnBegan: true, TurnEnded: true,
+			Activity: detect.Idle, TurnBegan: true, TurnEnded: true,
 			Findings: []finding.Finding{{Class: finding.Rate, Scope: finding.Account, Confidence: finding.Strong, RetryAfter: time.Minute, At: time.Now(), Rule: "r"}},
 		})
 		if n := b.store.updates - before; n != 1 {
