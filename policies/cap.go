@@ -110,6 +110,8 @@ type deal struct {
 	out    map[string]slot
 }
 
+// give deals s a slot, or a place behind those who have one. Who is about to end
+// is let end above the cap, and takes no older one's slot for it.
 func (d *deal) give(s lockfile.Session, unchosen bool) {
 	root := d.v.root(s).ID
 	var lims []string
@@ -118,7 +120,7 @@ func (d *deal) give(s lockfile.Session, unchosen bool) {
 			lims = append(lims, id)
 		}
 	}
-	if !unchosen && !d.withParent(s) {
+	if !unchosen && !d.withParent(s) && !d.v.ending(s) {
 		slices.Sort(lims)
 		for _, id := range lims {
 			if !d.taken[[2]string{id, root}] && d.used[id] >= d.caps[id] {
@@ -174,9 +176,9 @@ func (v view) gaveUp(s lockfile.Session) bool {
 }
 
 // unchosen sessions are never suspended by a cap: those that only observe, that
-// go first after a hold, whose user types or said so, or that are about to end.
+// go first after a hold, whose user types, or whose user said so.
 func (v view) unchosen(s lockfile.Session) bool {
-	if s.Observe || v.typing(s) || v.ending(s) {
+	if s.Observe || v.typing(s) {
 		return true
 	}
 	began := later(s.TurnBegan, s.Born)
