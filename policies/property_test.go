@@ -280,9 +280,14 @@ func (c *chaos) reasonLives(id string, s lockfile.Session, d policies.Decision) 
 	}
 }
 
-// ending: refused a moment ago. Who is still busy then takes its slot again, and
-// a nested one that of the session around it.
+// ending: refused a moment ago, or answered a moment ago without a terminal, and
+// let end. Who is still busy then takes its slot again, and a nested one that of
+// the session around it.
 func (c *chaos) ending(s lockfile.Session) bool {
+	answered := c.now.Sub(s.Answered)
+	if s.Headless && s.Answered.After(s.TurnBegan) && answered >= 0 && answered < c.p.C.Probe.Settle {
+		return true
+	}
 	var hit time.Time
 	for _, at := range s.Hits {
 		if at.After(hit) {
@@ -303,7 +308,7 @@ func (c *chaos) withinCap(id string) {
 	for self, s := range c.l.Sessions {
 		d := c.last[self]
 		if !s.Alive || s.UserStopped || s.State != lockfile.Running || !policies.DrawsOn(s, id) || c.ending(s) || d.Action == policies.Suspend {
-			continue // one that was refused lately is about to be idle; one that is told to stop waits for a quiet moment
+			continue // one that was refused or answered lately is about to be idle or gone; one that is told to stop waits for a quiet moment
 		}
 		root := c.root(s)
 		switch {
