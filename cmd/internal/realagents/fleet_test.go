@@ -33,14 +33,15 @@ type fleet struct {
 	crews []crew
 }
 
-// fleets: ten times fewer is what is wanted, and what minutesim's short runs have.
-// Here the first burst alone is three to five refusals. codex exec gives up after five tries without qshim, so less is refused
-// there, and fails; with it, it says of its tries that it reconnects, not why.
+// fleets: ten times fewer is what is wanted. claude -p and codex exec have it with
+// four calls each; the mix has not: four workers an account are too few for the
+// six or seven refusals that a first burst costs. codex exec gives up after five
+// tries without qshim.
 func fleets() []fleet {
 	return []fleet{
-		{"claude", 3, 6, []crew{{Claude, 12, 14}}},
-		{"codex", 3, 4, []crew{{Codex, 8, 12}}},
-		{"mix", 3, 4, []crew{{Claude, 4, 6}, {Codex, 4, 6}, {Gemini, 4, 6}}},
+		{"claude", 4, 10, []crew{{Claude, 12, 14}}},
+		{"codex", 4, 10, []crew{{Codex, 8, 12}}},
+		{"mix", 4, 4, []crew{{Claude, 4, 6}, {Codex, 4, 6}, {Gemini, 4, 6}}},
 	}
 }
 
