@@ -493,3 +493,32 @@ func TestTypingUserIsNotChosen(t *testing.T) {
 		}
 	})
 }
+
+// An older session that begins its turn above the number that may be busy is
+// told to nobody: the younger one finds out within seconds, and is stopped. Not
+// where there is no such number: a busy session does not tick.
+func TestYoungerYields(t *testing.T) {
+	for k, want := range map[int][]string{1: stopped4, 0: nil} {
+		bubble(t, func(t *testing.T, b *govBench) {
+			b.policy.C.Concurrency.Cap = k
+			b.edit(func(l lockfile.Ledger) {
+				l.Limiters[testLimiter] = lockfile.Limiter{ID: testLimiter}
+				s := l.Sessions[me]
+				s.State, s.Born, s.TurnBegan = lockfile.Running, time.Now(), time.Now()
+				l.Sessions[me] = s
+				s = l.Sessions[sibling]
+				s.State, s.Alive = lockfile.Idle, true
+				l.Sessions[sibling] = s
+			})
+			b.decide(b.ctx)
+			b.did()
+			b.edit(func(l lockfile.Ledger) { // without a hint
+				s := l.Sessions[sibling]
+				s.State, s.Alive, s.Born, s.TurnBegan = lockfile.Running, true, time.Now().Add(-time.Hour), time.Now()
+				l.Sessions[sibling] = s
+			})
+			b.pass(yieldEvery + time.Second)
+			b.did(want...)
+		})
+	}
+}
