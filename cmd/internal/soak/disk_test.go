@@ -193,7 +193,9 @@ func TestBrokenDisks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := seeded(t, faultyQshim)
-			s := f.start(stationOpt{env: []string{"QSHIM_FAULT=" + c.fault}}).ready()
+			// A marker: such a launch is told to the ledger before its start. Else this
+			// short play may be over before anything is written.
+			s := f.start(stationOpt{env: []string{"QSHIM_FAULT=" + c.fault, "QSHIM_SESSION=gone"}}).ready()
 			s.tell('f')
 			eventually(t, "the row", func() bool { return s.shows("Request rejected") })
 			s.tell('d')
