@@ -91,6 +91,9 @@ func (p *book) tells() bool {
 // maxRows is how many kinds of row a profile can tell apart: one bit each.
 const maxRows = 64
 
+// promptRow is the kind of a row that the user has said.
+const promptRow = "prompt"
+
 // busyRow is the kind of a row that only stands while the agent works.
 const busyRow = "busy"
 

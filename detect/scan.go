@@ -112,7 +112,7 @@ func (w *Watcher) matters(was, is *line) bool {
 	return is.hot || was.hot || was.blank != is.blank ||
 		was.start != is.start || was.more != is.more || was.stop != is.stop ||
 		(is.start|is.more)&w.p.read != 0 ||
-		w.said != 0 && !w.answer // the next words are an answer
+		w.said != 0 && !w.answer || w.asked.open // the next words are an answer, or a prompt
 }
 
 // rescroll takes the rows that left the top since the last look.
@@ -186,10 +186,14 @@ func (w *Watcher) look(now time.Time) {
 	page := w.page()
 	w.blocks = w.p.blocks(page, w.blocks)
 	w.surroundings(now, page)
+	w.promptPainted(now)
 	w.quietly(now)
 	lenient := w.o.Lenient && !w.sig.titlesOrOSC()
 	cs := w.p.candidates(w.blocks, page, w.screenMode(), lenient, now, w.o.Zone)
 	w.retryGone(cs)
+	if w.asked.swift.Equal(now) {
+		w.screenDesk.forgetPast(cs)
+	}
 	w.weigh(now, &w.screenDesk, cs)
 }
 
@@ -221,7 +225,7 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 				b.fill(page)
 				s.continues = s.continues || w.p.act.continues.MatchString(b.text)
 			}
-		case "prompt":
+		case promptRow:
 			answer = false
 		case busyRow:
 			if !s.titlesOrOSC() && s.activity != Busy {
@@ -250,7 +254,7 @@ func (w *Watcher) speech() uint64 {
 			continue
 		}
 		switch {
-		case b.def.name == "prompt":
+		case b.def.name == promptRow:
 			h.Reset()
 			any = false
 		case b.def.who == byModel || b.def.who == byTool:
@@ -283,6 +287,16 @@ type desk struct {
 	wait  []*pending
 	fresh map[string]bool // own rows standing at the last look, already dealt with
 	own   bool            // only the agent writes here, whole records: no second sign, no settling
+}
+
+// forgetPast forgets the rows that a new prompt has made old: the same words
+// below it are news.
+func (d *desk) forgetPast(cs []candidate) {
+	for i := range cs {
+		if cs[i].past {
+			delete(d.fresh, cs[i].key)
+		}
+	}
 }
 
 // weigh decides which candidates are new and agreed upon.

@@ -214,7 +214,7 @@ func (w *Watcher) judgeBanner(p *pending, now time.Time, late bool) verdict {
 		return disagrees
 	case w.sig.activity == Busy:
 		return waits
-	case p.prev == "prompt" && !w.sig.idleAt.IsZero() && p.first.Sub(w.sig.idleAt).Abs() <= oscReach:
+	case p.prev == promptRow && !w.sig.idleAt.IsZero() && p.first.Sub(w.sig.idleAt).Abs() <= oscReach:
 		return agrees
 	}
 	return w.unknown(late)

@@ -133,6 +133,7 @@ type Watcher struct {
 	pipes  [3]pipe // stdout, stderr, log
 	known  []exhausted
 	drift  drift
+	asked  asked
 	exited bool
 	failed bool // it ended by itself, with an error
 
@@ -245,6 +246,7 @@ func (w *Watcher) Key(now time.Time, enter bool) {
 		w.beginTurn(now) // a refusal can be faster than the row that tells of work
 	}
 	w.sig.early = false
+	w.entered()
 }
 
 // Busy takes what the agent's own status file says.
@@ -332,7 +334,7 @@ func (w *Watcher) setActivity(now time.Time, a Activity) {
 	was := w.sig.activity
 	w.sig.activity = a
 	switch {
-	case a == Busy && was != Busy:
+	case a == Busy && was != Busy && !w.sameTurn(now):
 		w.beginTurn(now)
 	case a == Idle && was == Busy:
 		w.sig.idleAt = now
