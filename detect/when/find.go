@@ -69,6 +69,13 @@ func (f *finder) phrased() {
 			if p.behindWords() {
 				f.delayBefore(at, p.i)
 			}
+		case delayLeft: // "3h 12m left", but not "3 days left on your trial"
+			if p.clauseEnds() && !f.warning(at) {
+				f.before(at, func(p *parser) (statement, bool) {
+					d, precision, ok := p.duration()
+					return relative(f.q, d, precision), ok
+				}, p.i)
+			}
 		}
 	}
 }
@@ -101,6 +108,14 @@ func (f *finder) delayBefore(at, end int) {
 		p.oneOf("left", "remaining")
 		return relative(f.q, d, precision), ok
 	}, end)
+}
+
+// clauseEnds reports whether the text or its clause ends here.
+func (p *parser) clauseEnds() bool {
+	q := p.at(p.i)
+	q.space()
+	c := q.peek()
+	return c == 0 || strings.IndexByte(".,;)]\x1e", c) >= 0 || strings.HasPrefix(q.l[q.i:], "·")
 }
 
 // before tries read at each number in front of at, the longest first, until it

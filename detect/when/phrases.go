@@ -19,6 +19,7 @@ const (
 	localReset              // a localised delay follows, until a reset
 	localRetry              // a localised delay follows, until the next try
 	delayBehind             // stands behind its delay, before words of resetting
+	delayLeft               // stands behind its delay and ends the clause
 )
 
 // phraseTable is every phrase that ties a time to a limit. A space stands for
@@ -49,6 +50,7 @@ var phraseTable = map[kind]string{
 		repetindo em, erneuter versuch in, neuer versuch in, wiederholung in, nuovo tentativo tra, nuovo tentativo fra,
 		повторная попытка через, повтор через, إعادة المحاولة خلال, إعادة المحاولة بعد, 将于, 将在`,
 	delayBehind: `until, till, before, for`,
+	delayLeft:   `left, remaining, to go`,
 }
 
 type phrase struct {

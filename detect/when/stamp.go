@@ -73,7 +73,7 @@ func (p *parser) part(s *stamp, q question) bool {
 		return true
 	case s.weekday < 0 && p.weekdayName(s):
 		return true
-	case s.shift < 0 && p.dayWord(s):
+	case (s.shift < 0 || !s.clock) && p.dayWord(s): // "tomorrow at noon"
 		return true
 	case !s.clock && !s.dated():
 		return false
@@ -91,7 +91,25 @@ func (p *parser) part(s *stamp, q question) bool {
 
 // date reads what names a day by its number.
 func (p *parser) date(s *stamp) bool {
-	return p.isoDate(s) || p.slashDate(s) || p.monthDay(s) || p.nextMonth(s) || p.nthDay(s)
+	return p.isoDate(s) || p.slashDate(s) || p.dashDate(s) || p.monthDay(s) || p.nextMonth(s) || p.nthDay(s)
+}
+
+// dashDate reads the "12-03" of "12-03 09:25:00 UTC", as Qwen Code prints it:
+// month first, and a clock behind it, else it is a range.
+func (p *parser) dashDate(s *stamp) bool {
+	mark := p.i
+	m, ok1 := p.small(2, 2)
+	ok1 = ok1 && p.take('-')
+	d, ok2 := p.small(2, 2)
+	at := p.i
+	p.space()
+	_, ok3 := p.small(2, 2)
+	if !ok1 || !ok2 || !ok3 || at == p.i || p.peek() != ':' || !s.setDate(0, m, d) {
+		p.i = mark
+		return false
+	}
+	p.i = at
+	return true
 }
 
 // isoDate reads 2026-12-01 and 2026/12/01, and the T before a clock.
@@ -285,6 +303,9 @@ func (p *parser) dayWord(s *stamp) bool {
 	}
 	mark := p.i
 	switch w := p.word(); {
+	case s.shift >= 0 && w != "noon" && w != "midnight":
+		p.i = mark
+		return false
 	case w == "today" || w == "tonight":
 		s.shift = 0
 		if s.clock && s.hour == 0 && s.min == 0 { // "midnight tonight" ends today
