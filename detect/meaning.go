@@ -176,7 +176,7 @@ func fill(f *finding.Finding, text string, m meaning, sure bool) {
 	if f.Scope == "" && sure {
 		f.Scope = m.scope
 	}
-	if f.Model = modelOf(text); f.Scope == "" && modelLimit.MatchString(text) {
+	if f.Model = modelOf(text); f.Scope == "" && modelLimit.MatchString(text) && !ofTheOrganization.MatchString(text) {
 		f.Scope = finding.Model
 	}
 	if f.Scope == "" {
@@ -232,6 +232,8 @@ var (
 	modelPat   = ownPattern("(?:for |model:? ?|model: |reach |from |in )`?\"?((?:gpt|o\\d|gemini|claude|llama|qwen|kimi|glm|grok|deepseek|mistral|codex)[\\w./-]*\\d[\\w.-]*)")
 	familyPat  = ownPattern(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
 	modelLimit = ownPattern(`(?i)PerModel|quota on this model|this model['’]s (?:rate |usage )?limit|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|\bmodel: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
+	// A sentence that names whose limit it is names the model only beside it.
+	ofTheOrganization = ownPattern(`(?i)organization['’]s rate limit`)
 )
 
 func errorCode(text string) string {
