@@ -32,6 +32,7 @@ type Limiter struct {
 	Used    time.Time `json:"used,omitzero"`     // first turn seen of the current 5-hour window: tells a reset that nobody states
 	Share   *Share    `json:"share,omitempty"`   // how much of its window is used, as far as the agents tell
 	First   []string  `json:"first,omitempty"`   // sessions that a person put first in the queue, the first of all first; at most 4
+	Told    time.Time `json:"told,omitzero"`     // when siblings were last told by this file that who is busy has changed: sessions' files are not watched
 	Updated time.Time `json:"updated"`           // when this file was last written
 }
 

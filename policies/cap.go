@@ -356,9 +356,7 @@ func (e *edit) nudge(before map[string]slot) {
 		}
 	}
 	for id := range moved {
-		if lim, ok := e.l.Limiters[id]; ok {
-			e.put(lim)
-		}
+		e.tell(id)
 	}
 }
 
@@ -366,10 +364,24 @@ func (e *edit) nudge(before map[string]slot) {
 // all are in use, the cap may grow.
 func (e *edit) filled() {
 	for _, x := range e.view().slots() {
-		if lim, ok := e.l.Limiters[x.over]; ok && DrawsOn(e.s, x.over) && !lim.Updated.Equal(e.in.Now) {
-			e.put(lim)
+		if x.over != "" && DrawsOn(e.s, x.over) {
+			e.tell(x.over)
 		}
 	}
+}
+
+// tell changes a limiter's file where nothing of it has changed but who is busy:
+// only these files are watched. In a herd that happens many times a second, so it
+// is told once in a while; whoever heard looks again when that is over (moving),
+// and so misses nothing that came in between.
+func (e *edit) tell(id string) {
+	lim, ok := e.l.Limiters[id]
+	since := e.in.Now.Sub(lim.Told)
+	if !ok || since >= 0 && since < e.p.at(id).Concurrency.Tell {
+		return
+	}
+	lim.Told = e.in.Now
+	e.put(lim)
 }
 
 // priority orders sessions: interactive ones first. A background session that

@@ -130,6 +130,8 @@ type Concurrency struct {
 	Forget     time.Duration `toml:"forget"`      // no cap after so long without a hit while fewer are in use
 	Typed      time.Duration `toml:"typed"`       // a session whose user pressed a key within is never chosen
 	Age        time.Duration `toml:"age"`         // a background session counts like an interactive one after
+	Look       time.Duration `toml:"look"`        // who is busy under a cap decides again at least so often
+	Tell       time.Duration `toml:"tell"`        // siblings are told at most so often that who is busy has changed
 }
 
 // Spacing rules how far apart short runs begin.

@@ -186,7 +186,28 @@ func (v view) waking(r *ruling, s lockfile.Session) {
 		spread := time.Duration(min(r.Place, 64)) * v.p.C.Suspend.Recheck / 256
 		at(v.now.Add(v.p.C.Suspend.Recheck - spread))
 	}
+	for _, st := range r.all {
+		v.moving(st.id, s, r.Place, at)
+	}
 	r.Wake = wake
+}
+
+// moving: whose the slots under a cap are changes with the turns of others, which
+// nobody watches. Who is busy looks by and by; who was told that something has
+// moved looks once more when the next thing may be told (edit.tell), those further
+// back a little later.
+func (v view) moving(id string, s lockfile.Session, place int, at func(time.Time)) {
+	lim := v.l.Limiters[id]
+	if _, capped := v.p.capOf(lim); !capped || s.State == lockfile.Idle {
+		return
+	}
+	c := v.p.at(id).Concurrency
+	if s.State == lockfile.Running {
+		at(v.now.Add(c.Look))
+	}
+	if !v.future(lim.Told) {
+		at(lim.Told.Add(c.Tell + time.Duration(min(place, 64))*c.Tell/64))
+	}
 }
 
 // limited: something on its limiters may concern a running session.

@@ -52,10 +52,7 @@ func (e *edit) limiter(id string) lockfile.Limiter {
 	return lim
 }
 
-func (e *edit) put(lim lockfile.Limiter) {
-	lim.Updated = e.in.Now
-	e.l.Limiters[lim.ID] = lim
-}
+func (e *edit) put(lim lockfile.Limiter) { e.l.Limiters[lim.ID] = lim }
 
 func (e *edit) event(kind, limiter string, class finding.Class) *lockfile.Event {
 	e.events = append(e.events, lockfile.Event{

@@ -43,3 +43,49 @@ func TestLaunchedInSpiteOfAHold(t *testing.T) {
 		t.Errorf("%+v, %+v", s, events)
 	}
 }
+
+// An older session's turn takes a younger one's slot, and is told by a write of
+// the limiter: at most once in a while, and whoever heard looks again then.
+func TestMovedSlotIsTold(t *testing.T) {
+	p := config.Defaults().Policy
+	c := &p.C.Concurrency
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	const id = "anthropic/aaaaaaaaaaaa"
+	l := lockfile.Ledger{Limiters: map[string]lockfile.Limiter{id: {ID: id, Cap: &lockfile.Cap{K: 1, Cut: now}}}, Sessions: map[string]lockfile.Session{}}
+	for i, name := range []string{"old", "older", "young"} {
+		l.Sessions[name] = lockfile.Session{ID: name, Limiters: []string{id}, State: lockfile.Idle, Born: now.Add(time.Duration(i) * time.Minute), Alive: true}
+	}
+	act := func(who string, a policies.Activity) (told bool) {
+		was := l.Limiters[id].Told
+		l, _ = p.Activity(l, policies.Input{Now: now, Self: who}, a)
+		return !l.Limiters[id].Told.Equal(was)
+	}
+	began, ended := policies.Activity{Busy: true, TurnBegan: true}, policies.Activity{Idle: true, TurnEnded: true}
+	if act("young", began) {
+		t.Error("told of a turn that moves nobody")
+	}
+	if d := p.Decide(l, "young", now); d.Action != policies.Run || d.Wake.IsZero() || d.Wake.After(now.Add(c.Look)) {
+		t.Errorf("busy under a cap: %+v", d)
+	}
+	if !act("older", began) {
+		t.Error("not told that an older one begins")
+	}
+	if d := p.Decide(l, "young", now); d.Action != policies.Suspend {
+		t.Errorf("the younger one: %+v", d)
+	}
+	now = now.Add(c.Tell / 2)
+	if act("older", ended) {
+		t.Error("told twice at once")
+	}
+	if d := p.Decide(l, "young", now); d.Wake.IsZero() || d.Wake.After(now.Add(c.Tell/2)) {
+		t.Errorf("who heard looks again at %v", d.Wake)
+	}
+	now = now.Add(c.Tell)
+	if !act("older", began) {
+		t.Error("not told a while later")
+	}
+	now = now.Add(-time.Hour)
+	if !act("older", ended) {
+		t.Error("not told after the clock was set back")
+	}
+}

@@ -280,14 +280,15 @@ func (c *chaos) reasonLives(id string, s lockfile.Session, d policies.Decision) 
 	}
 }
 
-// ending: refused a moment ago, or answered a moment ago without a terminal, and
-// let end. Who is still busy then takes its slot again, and a nested one that of
-// the session around it.
-func (c *chaos) ending(s lockfile.Session) bool {
-	answered := c.now.Sub(s.Answered)
-	if s.Headless && s.Answered.After(s.TurnBegan) && answered >= 0 && answered < c.p.C.Probe.Settle {
-		return true
-	}
+// answered a moment ago without a terminal, and let end above the cap. Who is
+// still busy then takes its slot again.
+func (c *chaos) answered(s lockfile.Session) bool {
+	since := c.now.Sub(s.Answered)
+	return s.Headless && s.Answered.After(s.TurnBegan) && since >= 0 && since < c.p.C.Probe.Settle
+}
+
+// refused a moment ago, and about to be idle or gone: it needs no slot.
+func (c *chaos) refused(s lockfile.Session) bool {
 	var hit time.Time
 	for _, at := range s.Hits {
 		if at.After(hit) {
@@ -307,13 +308,14 @@ func (c *chaos) withinCap(id string) {
 	free, chosen := map[string]bool{}, map[string]bool{}
 	for self, s := range c.l.Sessions {
 		d := c.last[self]
-		if !s.Alive || s.UserStopped || s.State != lockfile.Running || !policies.DrawsOn(s, id) || c.ending(s) || d.Action == policies.Suspend {
-			continue // one that was refused or answered lately is about to be idle or gone; one that is told to stop waits for a quiet moment
+		if !s.Alive || s.UserStopped || s.State != lockfile.Running || !policies.DrawsOn(s, id) || c.refused(s) || d.Action == policies.Suspend {
+			continue // one that is told to stop waits for a quiet moment
 		}
 		root := c.root(s)
 		switch {
 		case c.neverChosen(id, s):
 			free[root.ID] = true
+		case c.answered(s):
 		case root.ID == s.ID: // nested ones share
 			chosen[root.ID] = true
 		}

@@ -3,8 +3,6 @@ package shim
 import (
 	"context"
 	"time"
-
-	"qshim/lockfile"
 )
 
 // What many sessions on one limiter must not all do in the instant in which it
@@ -12,7 +10,6 @@ import (
 //
 //	a hold is told  -> stopAtOnce: stopped by its own record, siblings looked at later
 //	a limiter moved -> hinted: who stands far back in the line looks a moment later
-//	an older one begins a turn -> mayYield: nobody is told, who is busy looks by and by
 
 // hinted: a limiter has changed. Whoever stands far back in the line looks a
 // moment later, once for several changes: it is not its turn yet, and 200 that
@@ -52,16 +49,3 @@ func (g *governor) stopAtOnce(ctx context.Context) bool {
 // whether one was killed, and where in the line it stands. 200 of them do that
 // within two seconds, each taking 3 ms of a processor.
 const lookAround = time.Second
-
-// mayYield: above a number that may be busy the oldest go first. One that begins
-// a turn changes its own record, which nobody watches; so who is busy under such
-// a number looks again soon.
-func (g *governor) mayYield(l lockfile.Ledger) {
-	if g.capped && !g.hands.Held() && l.Sessions[g.self].State == lockfile.Running {
-		g.wake = earliest(g.wake, g.now().Add(yieldEvery))
-	}
-}
-
-// yieldEvery is how old news may be (DESIGN section 5: at most 5 s). A look at
-// 200 sessions takes 3 ms of a processor.
-const yieldEvery = 5 * time.Second

@@ -238,7 +238,6 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 		return
 	}
 	g.act(ctx, d)
-	g.mayYield(l)
 }
 
 // setBack: the wall clock was set back to now. What is pending is due at once:

@@ -517,7 +517,7 @@ func TestYoungerYields(t *testing.T) {
 				s.State, s.Alive, s.Born, s.TurnBegan = lockfile.Running, true, time.Now().Add(-time.Hour), time.Now()
 				l.Sessions[sibling] = s
 			})
-			b.pass(yieldEvery + time.Second)
+			b.pass(b.policy.C.Concurrency.Look + time.Second)
 			b.did(want...)
 		})
 	}
