@@ -147,9 +147,6 @@ func (p *book) blocks(page []line, out []block) []block {
 		}
 		out = append(out, block{def: d, from: i, to: i + 1, prev: prev, gap: gap})
 		open, gap = len(out)-1, false
-		if d != nil && l.stop&d.bit != 0 {
-			open = -1
-		}
 	}
 	return p.checkBefore(page, out)
 }

@@ -192,7 +192,7 @@ type rowTable struct {
 	Mode     string   `toml:"mode"`      // tui, headless, log; empty: the first two
 	Start    string   `toml:"start"`     // pattern of the first row; group "text" is what rules see, else what follows the match
 	More     string   `toml:"more"`      // pattern of the rows that carry it on
-	Stop     string   `toml:"stop"`      // pattern of its last row
+	Stop     string   `toml:"stop"`      // pattern of its last row, which is never the first: a fence opens and closes alike
 	Gap      bool     `toml:"gap"`       // blank rows do not end it
 	Box      bool     `toml:"box"`       // its text stands inside │ │
 	Cancels  *bool    `toml:"cancels"`   // what stands above is over; default: for model, tool and user
