@@ -7,6 +7,17 @@ import (
 	"time"
 )
 
+// Record implements Store.
+func (d *Dir) Record(id string, fn func(*Session)) error {
+	d.mu.Lock()
+	own := d.leases[id]
+	d.mu.Unlock()
+	if own == nil {
+		return d.wrap(fmt.Errorf("session %q: %w", clip(id, 80), ErrNoSession))
+	}
+	return own.Record(fn)
+}
+
 // Record implements Lease. The session's own file has one writer, this
 // process, so neither the directory's lock nor its siblings' files are needed.
 func (l *lease) Record(fn func(*Session)) error {

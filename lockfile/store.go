@@ -46,6 +46,10 @@ type Store interface {
 	Glance() (Ledger, error)
 	UpdateOwn(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error)
 
+	// Record changes one session of this store's own leases, as Lease.Record
+	// does. ErrNoSession also where the lease is another store's.
+	Record(id string, fn func(*Session)) error
+
 	// Lease makes s a session that is alive until the lease is closed or this
 	// process ends, in whatever way. An empty s.ID is replaced by a fresh one.
 	Lease(s Session) (Lease, error)

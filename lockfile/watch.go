@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"qshim/lockfile/notifier"
 )
 
 // watch tells that something in one directory of ours changed.
@@ -45,12 +47,12 @@ func (w *watch) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fsw, sign := w.arm()
+	news, sign := w.arm()
 	go func() {
 		defer close(w.hint)
-		for ctx.Err() == nil {
-			if fsw != nil {
-				w.told(ctx, fsw, moved)
+		for {
+			if news != nil {
+				w.told(ctx, news, moved)
 			} else {
 				w.look(ctx, sign, moved)
 			}
@@ -61,7 +63,7 @@ func (w *watch) start(ctx context.Context) error {
 				// The directory cannot be opened now; look again each second.
 				moved = nil
 			}
-			fsw, sign = w.arm()
+			news, sign = w.arm()
 			w.tell()
 		}
 	}()
@@ -82,34 +84,34 @@ func (w *watch) moved() (<-chan struct{}, error) {
 }
 
 // arm begins a real watch, or returns the directory's signature to compare with.
-func (w *watch) arm() (*fsnotify.Watcher, uint64) {
-	fsw, err := w.notifier()
+func (w *watch) arm() (*notifier.Notifier, uint64) {
+	news, err := w.notifier()
 	w.d.mu.Lock()
 	w.d.fallback = err
 	w.d.mu.Unlock()
 	if err != nil {
 		return nil, w.signature()
 	}
-	return fsw, 0
+	return news, 0
 }
 
-func (w *watch) notifier() (*fsnotify.Watcher, error) {
+func (w *watch) notifier() (*notifier.Notifier, error) {
 	if w.d.o.noWatch {
 		return nil, errors.New("no watch: switched off")
 	}
-	fsw, err := fsnotify.NewWatcher()
+	news, err := notifier.New()
 	if err != nil {
 		return nil, err
 	}
-	if err := fsw.Add(filepath.Join(w.d.path, w.room)); err != nil {
-		return nil, errors.Join(err, fsw.Close())
+	if err := news.Add(filepath.Join(w.d.path, w.room)); err != nil {
+		return nil, errors.Join(err, news.Close())
 	}
-	return fsw, nil
+	return news, nil
 }
 
 // told passes hints on until ctx ends or the watch is of no use any more.
-func (w *watch) told(ctx context.Context, fsw *fsnotify.Watcher, moved <-chan struct{}) {
-	defer func() { _ = fsw.Close() }() // nothing to lose
+func (w *watch) told(ctx context.Context, news *notifier.Notifier, moved <-chan struct{}) {
+	defer func() { _ = news.Close() }() // nothing to lose
 	self := filepath.Join(w.d.path, w.room)
 	for {
 		select {
@@ -117,39 +119,54 @@ func (w *watch) told(ctx context.Context, fsw *fsnotify.Watcher, moved <-chan st
 			return
 		case <-moved:
 			return
-		case ev, ok := <-fsw.Events:
-			if !ok || ev.Name == self && ev.Has(fsnotify.Remove|fsnotify.Rename) {
+		case ev := <-news.Events:
+			if ev.Name == self && ev.Has(fsnotify.Remove|fsnotify.Rename) {
 				return
 			}
 			if w.wanted(filepath.Base(ev.Name)) {
 				w.tell()
 			}
-		case _, ok := <-fsw.Errors:
-			if !ok {
-				return
-			}
+		case <-news.Errors:
 			w.tell() // an overflow: something changed
 		}
 	}
 }
 
-// look compares the directory each tick.
+// look compares the directory each tick, until a real watch should be tried.
 func (w *watch) look(ctx context.Context, sign uint64, moved <-chan struct{}) {
-	tick := time.NewTicker(w.d.o.tick)
+	tick := time.NewTimer(w.d.lookEvery())
 	defer tick.Stop()
-	for range rearm {
+	for left := rearm * w.d.o.tick; left > 0; left -= w.d.lookEvery() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-moved:
 			return
 		case <-tick.C:
+			tick.Reset(w.d.lookEvery())
 			if now := w.signature(); now != sign {
 				sign = now
 				w.tell()
 			}
 		}
 	}
+}
+
+// busyTick is the tick of who has an agent at work, or stopped: a limit is met by
+// all that are busy, and each that goes on late is in the way of the next. A look
+// takes some 20 us.
+const busyTick = 250 * time.Millisecond
+
+// lookEvery is the tick of the fallback.
+func (d *Dir) lookEvery() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, own := range d.leases {
+		if own.session.State == Running || own.session.State == Suspended {
+			return min(d.o.tick, busyTick)
+		}
+	}
+	return d.o.tick
 }
 
 func (w *watch) tell() {

@@ -39,7 +39,7 @@ func (g *governor) stopAtOnce(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	g.suspend(ctx, d)
+	g.suspend(ctx, l, d)
 	g.glanced = true // the next decision looks at them, whatever came of this one
 	g.wake = earliest(g.wake, g.now().Add(lookAround+time.Duration(g.rand()*float64(2*lookAround))))
 	return true

@@ -82,6 +82,23 @@ func (m *memStore) Read() (lockfile.Ledger, error) {
 	return m.l.Clone(), m.failRead
 }
 
+func (m *memStore) Record(id string, fn func(*lockfile.Session)) error {
+	_, err := m.Update(context.Background(), func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		s := l.Sessions[id]
+		fn(&s)
+		l.Sessions[id] = s
+		return l, nil
+	})
+	return err
+}
+
+func (m *memStore) Append(events ...lockfile.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = append(m.events, events...)
+	return m.failUpdate
+}
+
 func (m *memStore) Glance() (lockfile.Ledger, error) { return m.Read() }
 
 func (m *memStore) Update(_ context.Context, fn func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) (lockfile.Ledger, error) {

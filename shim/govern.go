@@ -234,7 +234,7 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 		g.failed = ""
 	}
 	if d.Action == policies.Suspend && !g.hands.Held() {
-		g.suspend(ctx, d) // records in its own time: at a quiet moment
+		g.suspend(ctx, l, d) // records in its own time: at a quiet moment
 		return
 	}
 	g.act(ctx, d)
@@ -341,25 +341,35 @@ func (g *governor) again(ctx context.Context) {
 	g.decide(ctx)
 }
 
-// stop is step for a session that is to be suspended: without its siblings, where
-// it does not depend on them.
-func (g *governor) stop(ctx context.Context, what []lockfile.Stopped) (d policies.Decision, err error) {
+// stop is step for a session that is to be suspended, with what has been read of
+// its limiters. Where that does not depend on its siblings the record of its own
+// is all that has to be written before the agent is stopped: 100 that waited for
+// the lock one behind the other would each cost the next one a millisecond. The
+// log hears of it afterwards (tell).
+func (g *governor) stop(ctx context.Context, l lockfile.Ledger, what []lockfile.Stopped) (d policies.Decision, events []lockfile.Event, err error) {
 	alone := false
-	_, err = g.store.UpdateOwn(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	err = g.store.Record(g.self, func(s *lockfile.Session) {
 		fault.At("claim")
-		next, dd, events, ok := g.policy.Stop(old, g.input())
-		if d, alone = dd, ok; !ok {
-			return old, nil
+		s.Alive = true
+		own := lockfile.Ledger{Limiters: l.Limiters, Sessions: map[string]lockfile.Session{g.self: *s}}
+		if own, d, events, alone = g.policy.Stop(own, g.input()); alone {
+			*s = own.Sessions[g.self]
+			s.Stopped = what
 		}
-		s := next.Sessions[g.self]
-		s.Stopped = what
-		next.Sessions[g.self] = s
-		return next, events
 	})
-	if err != nil || alone {
-		return d, err
+	if err == nil && alone {
+		return d, events, nil
 	}
-	return g.step(ctx, what)
+	d, err = g.step(ctx, what) // which also brings back a record that somebody removed
+	return d, nil, err
+}
+
+// tell logs what has happened. What cannot be logged now is with the next change.
+func (g *governor) tell(events []lockfile.Event) {
+	if err := g.store.Append(events...); err != nil {
+		g.owed = append(g.owed, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) { return l, events })
+		g.warnOnce(err)
+	}
 }
 
 // step decides under the lock. also is what goes into the session's record with
@@ -394,20 +404,24 @@ func (g *governor) act(ctx context.Context, d policies.Decision) {
 var errNotNow = errors.New("no reason to suspend any more")
 
 // suspend stops the agent, at a quiet moment where the stop will be long.
-func (g *governor) suspend(ctx context.Context, d policies.Decision) {
+func (g *governor) suspend(ctx context.Context, l lockfile.Ledger, d policies.Decision) {
 	now := g.now()
 	g.last, g.wake = d, d.Wake
 	if now.Before(d.QuietUntil) && now.Sub(g.loud) < quiet {
 		g.wake = earliest(g.wake, earliest(d.QuietUntil, g.loud.Add(quiet)))
 		return
 	}
+	var events []lockfile.Event
 	err := g.hands.Suspend(func(what []lockfile.Stopped) (err error) {
-		if d, err = g.stop(ctx, what); err == nil && d.Action != policies.Suspend {
+		var ev []lockfile.Event
+		d, ev, err = g.stop(ctx, l, what)
+		if events = append(events, ev...); err == nil && d.Action != policies.Suspend {
 			err = errNotNow
 		}
 		g.recorded = g.recorded || err == nil
 		return err
 	})
+	defer func() { g.tell(events) }() // what is shown comes first
 	switch {
 	case errors.Is(err, errNotNow):
 		g.act(ctx, d)

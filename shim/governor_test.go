@@ -130,7 +130,7 @@ func TestReasonGoneUnderTheLock(t *testing.T) {
 		b.hit(rateHit(time.Minute))
 		d := b.policy.Decide(b.store.l, me, time.Now())
 		b.open() // between the look and the lock
-		b.suspend(b.ctx, d)
+		b.suspend(b.ctx, b.store.l, d)
 		b.did()
 		if b.hands.Held() || b.store.session(me).Stopped != nil {
 			t.Error("stopped for no reason")

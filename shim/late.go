@@ -98,6 +98,14 @@ func (l *Late) Update(ctx context.Context, fn func(lockfile.Ledger) (lockfile.Le
 	return l.Store.Update(ctx, fn)
 }
 
+// Record implements lockfile.Store.
+func (l *Late) Record(id string, fn func(*lockfile.Session)) error {
+	if err := l.Announce(); err != nil {
+		return err
+	}
+	return l.Store.Record(id, fn)
+}
+
 // UpdateOwn implements lockfile.Store.
 func (l *Late) UpdateOwn(ctx context.Context, fn func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) (lockfile.Ledger, error) {
 	if err := l.Announce(); err != nil {

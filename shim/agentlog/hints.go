@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"qshim/lockfile/notifier"
 )
 
 // hints watches directories. Without inotify it watches nothing and says so.
 type hints struct {
-	w       *fsnotify.Watcher      // nil: not available
+	w       *notifier.Notifier     // nil: not available
 	watched map[string]os.FileInfo // by name, as it was when the watch was made
 }
 
@@ -22,7 +24,7 @@ func newHints(poll bool) *hints {
 	if poll {
 		return h
 	}
-	if w, err := fsnotify.NewWatcher(); err == nil { // an error is the user's limit of instances
+	if w, err := notifier.New(); err == nil { // an error is the user's limit of instances
 		h.w = w
 	}
 	return h
@@ -70,7 +72,7 @@ func (h *hints) watch(want []string) (added, all bool) {
 func (h *hints) note(dir string) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		_ = h.w.Remove(dir) // gone already: the next round finds what there is now
+		h.w.Remove(dir) // gone already: the next round finds what there is now
 		return
 	}
 	h.watched[dir] = info
@@ -79,7 +81,7 @@ func (h *hints) note(dir string) {
 // unwatch drops the watch of a directory that has gone, been replaced, or is of
 // no more use.
 func (h *hints) unwatch(dir string) {
-	_ = h.w.Remove(dir) // it may have gone by itself
+	h.w.Remove(dir)
 	delete(h.watched, dir)
 }
 

@@ -99,6 +99,9 @@ func TestManyShims(t *testing.T) {
 	})
 	t.Logf("%d sessions at work after %v", n, time.Since(began).Round(time.Millisecond))
 	watched := watches(all)
+	if watched > n {
+		t.Errorf("%d inotify instances for %d sessions", watched, n)
+	}
 	for round := range 3 {
 		before := usages(all)
 		since := time.Now()
