@@ -225,6 +225,16 @@ func (l Ledger) Clone() Ledger {
 	return c
 }
 
+// detach makes every value of l a deep copy of what it shared.
+func (l Ledger) detach() {
+	for k, v := range l.Limiters {
+		l.Limiters[k] = v.Clone()
+	}
+	for k, v := range l.Sessions {
+		l.Sessions[k] = v.Clone()
+	}
+}
+
 // Clone returns a deep copy.
 func (l Limiter) Clone() Limiter {
 	l.Holds = append([]Hold(nil), l.Holds...)

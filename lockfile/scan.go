@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +58,10 @@ func (s *shelf[T]) scan(dir int) error {
 	}
 	// Wall clock, not the injected one: it is compared with the kernel's stamps.
 	now := time.Now()
-	next, ids := make(map[string]entry[T], len(s.entries)+1), make(map[string]string, len(s.entries)+1)
+	if s.entries == nil {
+		s.entries = map[string]entry[T]{}
+	}
+	ids := make(map[string]string, len(names))
 	for _, name := range names {
 		id, ok := s.ids[name]
 		if !ok {
@@ -79,10 +83,18 @@ func (s *shelf[T]) scan(dir int) error {
 			} else if err != nil {
 				return err
 			}
+			s.entries[id] = e
 		}
-		next[id], ids[name] = e, id
+		ids[name] = id
 	}
-	s.entries, s.ids = next, ids
+	s.ids = ids
+	if len(s.entries) > len(ids) {
+		there := make(map[string]bool, len(ids))
+		for _, id := range ids {
+			there[id] = true
+		}
+		maps.DeleteFunc(s.entries, func(id string, _ entry[T]) bool { return !there[id] })
+	}
 	return nil
 }
 
@@ -299,7 +311,8 @@ func (d *Dir) collect(r *rooms, look func(*rooms) (Ledger, error)) (l Ledger, ba
 	if l, err = look(r); err != nil {
 		return Ledger{}, false, err
 	}
-	return l.Clone(), len(d.limiters.bad()) > 0 || len(d.sessions.bad()) > 0, nil
+	l.detach()
+	return l, len(d.limiters.bad()) > 0 || len(d.sessions.bad()) > 0, nil
 }
 
 // bad returns the unusable files, by id.

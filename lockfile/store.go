@@ -56,7 +56,8 @@ type Store interface {
 
 	// Watch returns a channel that receives a hint some milliseconds after a
 	// limiter changed, by whomever; hints that nobody collected melt into one.
-	// Where the system has no watch left the hint may be a second late. The
+	// Where the system has no watch left the hint may be a second late, or a
+	// quarter for who has an agent at work. The
 	// channel is closed when ctx ends.
 	Watch(ctx context.Context) (<-chan struct{}, error)
 

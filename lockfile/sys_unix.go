@@ -20,8 +20,9 @@ const (
 	forNew   = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | always
 	forTail  = unix.O_RDWR | unix.O_CREAT | unix.O_APPEND | always
 	forWrite = unix.O_RDWR | always
-	forDir   = unix.O_RDONLY | unix.O_DIRECTORY | always
-	here     = unix.AT_FDCWD
+	// Opening a directory never blocks, and os.File would try to poll it.
+	forDir = unix.O_RDONLY | unix.O_DIRECTORY | always&^unix.O_NONBLOCK
+	here   = unix.AT_FDCWD
 )
 
 // The ways to flock: flock(2) only, never fcntl, whose locks vanish as soon as

@@ -55,6 +55,24 @@ func TestWatchFallback(t *testing.T) {
 	}
 }
 
+// TestLookEvery: who is at work, or stopped, looks more often.
+func TestLookEvery(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "state"))
+	l, err := d.Lease(Session{ID: "s1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	for state, want := range map[State]time.Duration{Waiting: time.Second, Running: busyTick, Idle: time.Second, Suspended: busyTick} {
+		if err := l.Record(func(s *Session) { s.State = state }); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.lookEvery(); got != want {
+			t.Errorf("%s: looks every %v", state, got)
+		}
+	}
+}
+
 // TestWatchIgnoresSessions: 200 turns a second must not wake 200 shims.
 func TestWatchIgnoresSessions(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "state")

@@ -54,6 +54,7 @@ type memStore struct {
 	updates        int
 	failRead       error
 	failUpdate     error
+	failAppend     error
 	hint           chan struct{}
 }
 
@@ -95,8 +96,10 @@ func (m *memStore) Record(id string, fn func(*lockfile.Session)) error {
 func (m *memStore) Append(events ...lockfile.Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.events = append(m.events, events...)
-	return m.failUpdate
+	if m.failAppend == nil {
+		m.events = append(m.events, events...)
+	}
+	return m.failAppend
 }
 
 func (m *memStore) Glance() (lockfile.Ledger, error) { return m.Read() }

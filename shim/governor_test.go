@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -123,6 +124,25 @@ func TestNoRecordNoStop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The stop does not wait for the log: what that cannot be told now, it is told
+// with the next change.
+func TestStopIsLoggedLater(t *testing.T) {
+	bubble(t, func(t *testing.T, b *govBench) {
+		b.hit(rateHit(20 * time.Second))
+		full := errors.New("no space left on device")
+		b.store.failAppend = full
+		b.decide(b.ctx)
+		b.did(append(slices.Clone(stopped4), fmt.Sprintf("warn %v", full))...)
+		if n := b.store.count("suspend"); n != 0 {
+			t.Fatalf("%d suspensions logged", n)
+		}
+		b.again(b.ctx)
+		if n := b.store.count("suspend"); n != 1 {
+			t.Errorf("%d suspensions logged", n)
+		}
+	})
 }
 
 func TestReasonGoneUnderTheLock(t *testing.T) {

@@ -29,6 +29,7 @@ func TestLate(t *testing.T) {
 		func() error { _, err := l.Read(); return err },
 		func() error { _, err := l.Update(t.Context(), leave); return err },
 		func() error { _, err := l.UpdateOwn(t.Context(), leave); return err },
+		func() error { return l.Record("late", func(*lockfile.Session) {}) },
 		l.Announce,
 	}
 	for i, use := range uses {

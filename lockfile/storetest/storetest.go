@@ -371,6 +371,21 @@ func (s suite) record(t *testing.T) {
 			}
 		}
 	}
+	// The store that holds the lease knows the session by its id.
+	if err := a.Record("s1", func(x *lockfile.Session) { x.ChildPID = 500 }); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, b).Sessions["s1"].ChildPID; got != 500 {
+		t.Errorf("recorded by id: %d", got)
+	}
+	for what, err := range map[string]error{
+		"another store's": b.Record("s1", func(x *lockfile.Session) { x.ChildPID = 501 }),
+		"unknown":         a.Record("s2", func(*lockfile.Session) {}),
+	} {
+		if !errors.Is(err, lockfile.ErrNoSession) {
+			t.Errorf("Record of a session that is %s: %v", what, err)
+		}
+	}
 	// An update that began before a record must not undo it.
 	inside, done := make(chan struct{}), make(chan error, 1)
 	go func() {

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"qshim/lockfile"
 	"qshim/policies"
@@ -174,6 +177,18 @@ func usages(all []*station) []usage {
 	return out
 }
 
+// ahead lets the caller's goroutine go before those that it measures, where it
+// may: else it sees late what became of them. Call calm on the same goroutine.
+func ahead() (calm func()) {
+	runtime.LockOSThread()
+	was, _ := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid()) // as the kernel has it: 20 - nice
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -10)  // only root may
+	return func() {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 20-was)
+		runtime.UnlockOSThread()
+	}
+}
+
 // round is one limit, from the row on one screen to the last one that goes on.
 func (f *fleet) round(all []*station, hit *station, round int) {
 	f.t.Helper()
@@ -183,6 +198,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 			pids = append(pids, s.pid())
 		}
 	}
+	calm := ahead()
 	began := time.Now()
 	hit.tell('f')
 	at := map[int]time.Duration{}
@@ -194,6 +210,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 		}
 		return len(at) == len(pids)
 	})
+	calm()
 	times := make([]time.Duration, 0, len(at))
 	for _, d := range at {
 		times = append(times, d)
