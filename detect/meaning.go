@@ -165,6 +165,8 @@ func fill(f *finding.Finding, text string, m meaning, sure bool) {
 		f.ErrorCode = errorCode(text)
 		return
 	}
+	// Nothing of this account's has run out where everybody is refused.
+	overloaded := f.Class == finding.Overload || f.Cause == finding.Overload
 	if f.Measure == "" && sure {
 		f.Measure = m.measure
 	}
@@ -172,6 +174,9 @@ func fill(f *finding.Finding, text string, m meaning, sure bool) {
 		if q := measureOf(text, f.Class); q != "" {
 			f.Measure = q
 		}
+	}
+	if overloaded {
+		f.Measure = ""
 	}
 	if f.Scope == "" && sure {
 		f.Scope = m.scope
@@ -181,7 +186,7 @@ func fill(f *finding.Finding, text string, m meaning, sure bool) {
 	}
 	if f.Scope == "" {
 		f.Scope = finding.Account
-		if f.Class == finding.Overload || f.Cause == finding.Overload {
+		if overloaded {
 			f.Scope = finding.Source
 		}
 	}
@@ -233,7 +238,7 @@ var (
 	familyPat  = ownPattern(`\b(Opus|Sonnet|Fable|Haiku|Mythos)\b(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|reached for (all Pro models|[\w.-]*\d[\w.-]*)|demand for (all Pro models|[\w.-]*\d[\w.-]*)`)
 	modelLimit = ownPattern(`(?i)PerModel|quota on this model|this model['’]s (?:rate |usage )?limit|(?:limit reached|demand|quota exceeded) for (?:all Pro models|model |gemini)|for this model|\bmodel: |(?:Opus|Sonnet|Fable|Haiku|Mythos)(?: \d+(?:\.\d+)?)?(?: weekly| usage)? (?:limit|requires|is experiencing)|Selected model|switch models`)
 	// A sentence that names whose limit it is names the model only beside it.
-	ofTheOrganization = ownPattern(`(?i)organization['’]s rate limit`)
+	ofTheOrganization = ownPattern(`(?i)organization['’]s rate limit|\bin organization\b`)
 )
 
 func errorCode(text string) string {
