@@ -28,8 +28,12 @@ func (e *edit) retrying(id string, class finding.Class, f finding.Finding) {
 	if e.s.State == lockfile.Idle {
 		e.s.State, e.s.Since = lockfile.Running, now
 	}
-	if e.oldNews(c, f) || e.s.RetryShown && e.s.RetryAt.Before(now) {
+	if e.s.RetryShown && e.s.RetryAt.Before(now) {
 		return // what it announced is over already: whatever came of it is the news
+	}
+	if e.oldNews(c, f) {
+		e.yield(id)
+		return
 	}
 	lim := e.limiter(id)
 	if class == finding.Retrying && !e.enough(&lim, c, f) {

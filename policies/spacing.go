@@ -17,6 +17,7 @@ import (
 // apart their starts have to be, whatever is short and however it refills:
 //
 //	first hit      a guess: as long as the limiter stayed closed, within bounds
+//	one alone      the guess was too small: the same by the few runs since
 //	another        (its end - the end of the one before) / runs that got through
 //	quiet          a little less each while, or nothing would tell that more is there
 //
@@ -72,8 +73,8 @@ func (v view) nextStart(lim lockfile.Limiter, s lockfile.Session) (time.Time, ti
 		return time.Time{}, 0
 	}
 	last := lim.Spacing.Last
-	if last.After(v.now) {
-		last = v.now // the clock was set back
+	if last.After(v.now.Add(v.p.at(lim.ID).Spacing.Most)) {
+		last = v.now // the clock was set back: no next try is that far away
 	}
 	return last.Add(gap), gap
 }
@@ -90,6 +91,33 @@ func (e *edit) spaced() {
 			n.Last, lim.Spacing = e.in.Now, &n
 			e.put(lim)
 		}
+	}
+}
+
+// yield: the caller, just let go, says that it was refused. That may be from
+// before and closes nothing; but its next try takes the place of a start, so the
+// next run follows that.
+func (e *edit) yield(id string) {
+	e.sync()
+	c, lim := e.p.at(id).Spacing, e.limiter(id)
+	if !e.s.Headless || e.view().spacing(lim) == 0 {
+		return
+	}
+	n := *lim.Spacing
+	next := earlier(e.s.RetryAt, e.in.Now.Add(c.Most))
+	e.raise(&n, id, next)
+	n.Last = later(n.Last, next)
+	lim.Spacing = &n
+	e.put(lim)
+}
+
+// raise a guess that was too small, where the one that was refused ran alone: so
+// few runs measure a gap no better than to a factor of two, but they do say more
+// than how long the limiter was closed.
+func (e *edit) raise(n *lockfile.Spacing, id string, until time.Time) {
+	if n.Learned.IsZero() && n.Runs > 0 && e.view().busy(id) == 1 {
+		gap := min(until.Sub(n.Since)/time.Duration(n.Runs), e.p.at(id).Spacing.Most)
+		n.GapS = max(n.GapS, gap.Round(time.Millisecond).Seconds())
 	}
 }
 
@@ -144,6 +172,8 @@ func (e *edit) hitSpacing(lim *lockfile.Limiter, h lockfile.Hold) {
 				took = (took + gap) / 2
 			}
 			n.GapS, n.Learned, n.Since, n.Runs = took.Round(time.Millisecond).Seconds(), now, until, 0
+		default:
+			e.raise(&n, lim.ID, until)
 		}
 	}
 	lim.Spacing = &n

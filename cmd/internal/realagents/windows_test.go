@@ -13,15 +13,10 @@ import (
 	"qshim/cmd/internal/fakeprovider"
 )
 
-// longForm asks for the tests that take minutes.
-const longForm = "QSHIM_REAL_LONG"
-
 // Ten sessions wait for a window. At its reset they come one by one, 8 s and up
 // to a quarter apart, and none is refused again.
 func TestTenAfterAReset(t *testing.T) {
-	if os.Getenv(longForm) == "" && skip == "" {
-		t.Skip("set " + longForm + "=1: it takes three minutes")
-	}
+	wholeOnly(t)
 	for _, a := range []Agent{Codex, Claude} {
 		t.Run(string(a), func(t *testing.T) {
 			if skip == "" && !shimmed() {
@@ -37,9 +32,7 @@ func TestTenAfterAReset(t *testing.T) {
 // The same where the wait outlasted the prompt caches (here: 10 s): one goes,
 // then one more each wake_every, here 20 s.
 func TestWakeFewAfterAReset(t *testing.T) {
-	if os.Getenv(longForm) == "" && skip == "" {
-		t.Skip("set " + longForm + "=1: it takes five minutes")
-	}
+	wholeOnly(t)
 	b := siblings(t, Codex)
 	b.reply(`{"hold_s":400}`) // who was woken stays awake
 	b.ten(45*time.Second, "[window]\ncold_after = \"10s\"\nwake_every = \"20s\"\n")

@@ -190,11 +190,16 @@ func shortRuns() map[string]World {
 	long.N, long.Runs, long.Burst = 16, 6, 1
 	debts := long
 	debts.Strict = false
+	few := base
+	few.N, few.Runs, few.Tier.Input = 4, 4, 6e3
+	fewTold, fewUntold := few, few
+	fewTold.NoTime, fewUntold.Untold = false, true
 	requests := base
 	requests.Tier, requests.FreeRefusals = Tier{"requests", 12, 1e9, 1e9}, true
 	return map[string]World{
 		"8 x 3 runs of one call": base, "12 x 4 runs of one call": many, "12 x 4, the time is told": told, "12 x 4, no cause is told": untold, "12 x 4 runs of three calls": three,
 		"16 x 6, a minute's bucket": long, "16 x 6, debts allowed": debts, "8 x 3, requests are short": requests,
+		"4 x 4 runs of one call": few, "4 x 4, the time is told": fewTold, "4 x 4, no cause is told": fewUntold,
 	}
 }
 
