@@ -34,7 +34,7 @@ var changes = []struct {
 	{"the other bullet", regexp.MustCompile(`^● `), "⏺ ", false, "claude"},
 	{"a hard blank", regexp.MustCompile(`⎿  `), "⎿ \u00a0", false, "claude"},
 	{"a hard blank behind the prompt", regexp.MustCompile(`^❯ `), "❯\u00a0", false, "claude"},
-	{"more credit", regexp.MustCompile(`\$\d+(?:\.\d\d)?`), "$$1234.50", false, ""},
+	{"more credit", regexp.MustCompile(`\$[1-9]\d*(?:\.\d\d)?`), "$$1234.50", false, ""},
 	{"another limit", regexp.MustCompile(`\bLimit \d+, Used \d+, Requested \d+`), "Limit 7500, Used 7499, Requested 81", false, ""},
 	{"another address", regexp.MustCompile(`https?://[\w.-]+/`), "https://host.example/", false, ""},
 	{"another minute", regexp.MustCompile(`\b(\d{1,2}):\d\d ?([ap]m|[AP]M)\b`), "$1:07$2", true, ""},
@@ -47,7 +47,11 @@ func TestPerturbed(t *testing.T) {
 	misses := known(t, "testdata/known-misses.txt")
 	profiles := map[string]*detect.Profile{}
 	n, bad := 0, 0
-	for _, m := range messages(t) {
+	all := messages(t)
+	for _, v := range variants(t) {
+		all = append(all, v.message)
+	}
+	for _, m := range all {
 		p := profiles[m.Agent]
 		if p == nil {
 			p = profile(t, m.Agent)
