@@ -138,6 +138,34 @@ func allBanners(tb testing.TB) (out []string) {
 	return out
 }
 
+// TestTalk: a row that begins as a limit's sentence does and goes on as only
+// somebody does who talks about it, where nothing but the words tells: no mark
+// before what the model says, or a pipe.
+func TestTalk(t *testing.T) {
+	detect.OneGoroutine(t)
+	data, err := os.ReadFile("testdata/talk.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	indents := map[string]string{"goose": "", "aider": "", "pi": " ", "crush": "  ", "opencode": "  ", "antigravity": "  ", "generic": "", "kimi": "• ", "copilot": "● "}
+	for agent, indent := range indents {
+		p := profile(t, agent)
+		for said := range strings.SplitSeq(strings.TrimSpace(string(data)), "\n") {
+			if strings.HasPrefix(said, "# ") {
+				continue
+			}
+			for mode, rows := range map[detect.Mode][]string{
+				detect.TUI:      {indent + "I looked at it.", "", indent + said, "", indent + "The tests pass now."},
+				detect.Headless: {"I looked at it.", "", said},
+			} {
+				if got := p.ExplainRows(rows, detect.ExplainOptions{Mode: mode, Now: start, Zone: time.UTC}); len(got) > 0 {
+					t.Errorf("%s: %s by %s in %q", agent, got[0].Class, got[0].Rule, rows)
+				}
+			}
+		}
+	}
+}
+
 // TestHearsay: whatever limit an agent quotes of whomever, none is its own.
 // QSHIM_LONG=1 tries every banner in every frame, else one in nine.
 func TestHearsay(t *testing.T) {
