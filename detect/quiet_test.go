@@ -85,3 +85,37 @@ func TestIdleFromTheStart(t *testing.T) {
 		t.Fatal("it was given a prompt and is called idle before its turn")
 	}
 }
+
+// copilot is its screen (1.0.102): the transcript, the input between two lines
+// and the row below it.
+func copilot(transcript, status string) string {
+	line := strings.Repeat("─", 60)
+	return "\x1b[H\x1b[2J" + strings.ReplaceAll(transcript, "\n", "\r\n") + "\r\n\r\n" + line + "\r\n❯ \r\n" + line + "\r\n" + status
+}
+
+// TestCopilotRows: the row that ends a turn is the client's, the same words in
+// the model's, a tool's or the user's frame are not.
+func TestCopilotRows(t *testing.T) {
+	const busy, idle = " ◉ Working (Esc to cancel)", " /tmp/proj  gpt-5"
+	const limit = "✗ You've hit your session rate limit. Please wait for your limit to reset in 3 hours."
+	for transcript, want := range map[string]string{
+		" ❯ go on\n\n " + limit: "window/strong",
+		" ❯ go on\n\n ● It prints:\n\n   " + limit + "\n\n   and stops.":  "",
+		" ❯ go on\n\n ● Check the log\n   $ cat app.log\n   └ " + limit:   "",
+		" ❯ why " + limit + "\n\n ● Because of the plan.":                 "",
+		" ❯ hi\n\n " + limit + "\n\n ❯ go on\n\n ● All done, it is over.": "",
+	} {
+		l := watch(t, "copilot", detect.Options{Rows: 30, Cols: 120})
+		l.out(copilot("", idle))
+		l.wait(2 * time.Second)
+		l.w.Key(l.now, true)
+		l.out(copilot(" ❯ go on", busy))
+		l.wait(time.Second)
+		l.got()
+		l.out(copilot(transcript, busy))
+		l.wait(200 * time.Millisecond)
+		l.out(copilot(transcript, idle))
+		l.wait(5 * time.Second)
+		l.want(transcript, want)
+	}
+}
