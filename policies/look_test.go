@@ -89,3 +89,19 @@ func TestMovedSlotIsTold(t *testing.T) {
 		t.Error("not told after the clock was set back")
 	}
 }
+
+// Who is let go looks again like anybody who runs: its own claim need not write a
+// limiter, and then nobody tells it anything.
+func TestLetGoLooksAgain(t *testing.T) {
+	p := config.Defaults().Policy
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	const id = "anthropic/aaaaaaaaaaaa"
+	l := lockfile.Ledger{
+		Limiters: map[string]lockfile.Limiter{id: {ID: id, Cap: &lockfile.Cap{K: 1, Cut: now}, Used: now}},
+		Sessions: map[string]lockfile.Session{"a": {ID: "a", Limiters: []string{id}, State: lockfile.Suspended, Since: now, TurnBegan: now, Born: now, Alive: true}},
+	}
+	_, d, _ := p.Step(l, policies.Input{Now: now.Add(time.Second), Self: "a"})
+	if d.Action != policies.Run || d.Wake.IsZero() || d.Wake.After(now.Add(time.Second+p.C.Concurrency.Look)) {
+		t.Errorf("%+v", d)
+	}
+}

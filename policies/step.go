@@ -28,6 +28,7 @@ func (p Policy) Step(l lockfile.Ledger, in Input) (lockfile.Ledger, Decision, []
 	switch {
 	case r.ready:
 		d = e.take(r)
+		d.Wake = e.view().decide(e.s).Wake // nobody may tell it: not every claim writes a limiter
 	case d.Action == Suspend && e.s.State == lockfile.Running:
 		e.suspend(d)
 	case d.Action != Run:
@@ -184,7 +185,6 @@ func (e *edit) take(r ruling) Decision {
 		d.Reason = r.Decision.Reason
 	}
 	d.Action, d.AskFirst, d.GiveUp, d.Until, d.Source, d.Place = Run, false, false, time.Time{}, "", 0
-	d.Wake = time.Time{}
 	e.start(d)
 	e.endReleases(r.all)
 	return d

@@ -239,3 +239,31 @@ func TestKilledShims(t *testing.T) {
 	}
 	h.end()
 }
+
+// Above the number that may be busy the younger one stands still, whenever the
+// older one begins a turn.
+func TestOlderTurnStopsYounger(t *testing.T) {
+	h := newHerd(t, 2)
+	older, younger := h.desks[0], h.desks[1]
+	if _, err := h.store.Update(t.Context(), func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+		lim := l.Limiters[testLimiter]
+		lim.ID, lim.Cap = testLimiter, &lockfile.Cap{K: 1, Cut: time.Now()}
+		l.Limiters[testLimiter] = lim
+		return l, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		began := time.Now()
+		eventually(t, "the younger one is stopped", func() bool { return h.stopped(younger) == 1 })
+		t.Logf("older busy -> younger in state T: %v", time.Since(began))
+		older.send("d")
+		began = time.Now()
+		eventually(t, "the younger one goes on", func() bool { return h.stopped(younger) == 0 })
+		t.Logf("older idle -> younger goes on: %v", time.Since(began))
+		older.send("b")
+	}
+	older.send("d")
+	eventually(t, "the younger one goes on", func() bool { return h.stopped(younger) == 0 })
+	h.end()
+}
