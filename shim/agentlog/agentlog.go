@@ -40,6 +40,9 @@ const (
 	// OpenCode: Home/log/opencode.log, one for all sessions of the user, of which
 	// the errors of this process's run count. Measured with OpenCode 1.18.33.
 	OpenCode = "opencode"
+	// Goose: Home/logs/cli/YYYY-MM-DD/*.log, JSON records, held open by the agent.
+	// Measured with goose 1.34.0.
+	Goose = "goose"
 	// File: the files in Spec.Files, nothing to be found.
 	File = "file"
 )
@@ -154,13 +157,15 @@ func finderFor(s Spec) (finder, error) {
 		return &qwen{}, nil
 	case OpenCode:
 		return &opencode{}, nil
+	case Goose:
+		return &goose{}, nil
 	case File:
 		if len(s.Files) == 0 {
 			return nil, errors.New("agentlog: no file to follow")
 		}
 		return &plain{}, nil
 	}
-	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen, opencode or file)", s.Kind)
+	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen, opencode, goose or file)", s.Kind)
 }
 
 // A finder knows one layout: which files are this session's.

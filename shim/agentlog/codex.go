@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -129,24 +129,29 @@ func (c *codex) days() []string {
 	dir := filepath.Join(c.home, "sessions")
 	dirs := []string{dir}
 	for range 3 {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
+		name := newestDir(dir)
+		if name == "" {
 			break
 		}
-		var names []string
-		for _, e := range entries {
-			if e.IsDir() {
-				names = append(names, e.Name())
-			}
-		}
-		if len(names) == 0 {
-			break
-		}
-		sort.Strings(names)
-		dir = filepath.Join(dir, names[len(names)-1])
+		dir = filepath.Join(dir, name)
 		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+// newestDir is the directory in dir whose name comes last, "" if there is none:
+// years, months and days are named so that it is the newest.
+func newestDir(dir string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, e := range slices.Backward(entries) { // in the order of their names
+		if e.IsDir() {
+			return e.Name()
+		}
+	}
+	return ""
 }
 
 func (c *codex) dirs(t *tailer) []string {
