@@ -157,11 +157,11 @@ func (p *book) blocks(page []line, out []block) []block {
 func (p *book) checkBefore(page []line, bs []block) []block {
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
-		next := ""
+		next, apart := "", false
 		if i+1 < len(bs) {
-			next = bs[i+1].kind()
+			next, apart = bs[i+1].kind(), bs[i+1].gap
 		}
-		for b.def != nil && b.def.before != nil && !b.def.before[next] {
+		for b.def != nil && b.def.before != nil && (!b.def.before[next] || b.def.close && apart) {
 			b.def = p.starterAfter(&page[b.from], b.prev, b.def)
 		}
 		if i+1 < len(bs) {

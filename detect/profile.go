@@ -126,6 +126,7 @@ type rowDef struct {
 	after       map[string]bool
 	notAfter    map[string]bool
 	before      map[string]bool // what may stand below; otherwise a later definition is asked
+	close       bool            // and with no blank row between
 	holds       map[string]bool // kinds whose start does not break it
 	excerpt     bool            // only in plain rows, which may begin anywhere
 	bit         uint64
@@ -199,6 +200,7 @@ type rowTable struct {
 	After    []string `toml:"after"`     // only below these kinds ("" is the top of the page)
 	NotAfter []string `toml:"not_after"` // not below these kinds
 	Before   []string `toml:"before"`    // only above these kinds; else a later entry is asked
+	Close    bool     `toml:"close"`     // before: with no blank row between
 	Holds    []string `toml:"holds"`     // kinds whose start does not break it
 	Excerpt  bool     `toml:"excerpt"`   // only in plain rows given to explain
 }
@@ -404,7 +406,7 @@ func (c *compiler) row(t *rowTable) {
 	d := &rowDef{
 		name: t.Name, who: who, mode: c.mode(t.Mode), gap: t.Gap, box: t.Box,
 		start: c.re("start", t.Start), more: c.re("more", t.More), stop: c.re("stop", t.Stop),
-		after: set(t.After), notAfter: set(t.NotAfter), before: set(t.Before), holds: set(t.Holds), excerpt: t.Excerpt,
+		after: set(t.After), notAfter: set(t.NotAfter), before: set(t.Before), close: t.Close, holds: set(t.Holds), excerpt: t.Excerpt,
 		bit: 1 << uint(len(c.p.rows)),
 	}
 	d.opens, d.goes = openingOf(t.Start), openingOf(t.More)

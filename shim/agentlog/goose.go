@@ -86,9 +86,10 @@ func (g *goose) dirs(t *tailer) []string {
 	return append(t.fileDirs(), filepath.Join(g.home, "logs", "cli"), g.day())
 }
 
-// wants new logs and new days; writes to ours are read without asking.
+// wants new logs and new days, and until ours is known writes too: a file is
+// told of before the descriptor that made it is there to be found.
 func (g *goose) wants(t *tailer, path string, created bool) bool {
-	return created && !g.taken
+	return !g.taken && (created || filepath.Ext(path) == ".log")
 }
 
 // gooseLine is what a record says, nil where it says nothing of the
