@@ -85,15 +85,17 @@ func TestOtherWorlds(t *testing.T) {
 		t.Skip("with -worlds")
 	}
 	for _, x := range worlds {
-		situations := Situations()
-		for i := range situations {
-			x.edit(&situations[i])
-		}
-		for _, way := range Ways(config.Defaults().Policy) {
-			if way.Name == "qshim" || *all {
-				t.Logf("%-28s %-9s %s", x.name, way.Name, Measure(way, situations, *seeds))
+		t.Run(x.name, func(t *testing.T) {
+			situations := Situations()
+			for i := range situations {
+				x.edit(&situations[i])
 			}
-		}
+			for _, way := range Ways(config.Defaults().Policy) {
+				if way.Name == "qshim" || *all {
+					t.Logf("%-9s %s", way.Name, Measure(way, situations, *seeds))
+				}
+			}
+		})
 	}
 }
 
