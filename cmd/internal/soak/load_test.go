@@ -4,6 +4,7 @@ package soak
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,16 +178,58 @@ func usages(all []*station) []usage {
 	return out
 }
 
-// ahead lets the caller's goroutine go before those that it measures, where it
-// may: else it sees late what became of them. Call calm on the same goroutine.
-func ahead() (calm func()) {
-	runtime.LockOSThread()
-	was, _ := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid()) // as the kernel has it: 20 - nice
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -10)  // only root may
-	return func() {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 20-was)
-		runtime.UnlockOSThread()
+// stopwatch measures when processes stop, with as little as it can of what would
+// keep it from looking while all are busy: open files, a thread of its own, and,
+// where it may, a higher priority.
+type stopwatch struct {
+	files []*os.File // /proc/PID/stat
+}
+
+func newStopwatch(t testing.TB, pids []int) *stopwatch {
+	t.Helper()
+	w := &stopwatch{}
+	for _, pid := range pids {
+		f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/stat")
+		must(t, err)
+		w.files = append(w.files, f)
 	}
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *stopwatch) close() {
+	for _, f := range w.files {
+		_ = f.Close() // only read from
+	}
+	w.files = nil
+}
+
+// all waits until every process is stopped and returns how long each took since
+// began, sorted; fewer if that takes longer than most.
+func (w *stopwatch) all(began time.Time, most time.Duration) (times []time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	was, _ := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid()) // as the kernel has it: 20 - nice
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)  // only root may
+	defer func() { _ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 20-was) }()
+	left := make([]int, len(w.files))
+	for i, f := range w.files {
+		left[i] = int(f.Fd())
+	}
+	var buf [512]byte
+	for ; len(left) > 0 && time.Since(began) < most; pause(time.Millisecond) {
+		left = slices.DeleteFunc(left, func(fd int) bool {
+			n, err := unix.Pread(fd, buf[:], 0)
+			_, rest, _ := bytes.Cut(buf[:max(n, 0)], []byte(") "))
+			if err != nil || len(rest) == 0 || rest[0] != 'T' {
+				return false
+			}
+			times = append(times, time.Since(began))
+			return true
+		})
+	}
+	slices.Sort(times)
+	return times
 }
 
 // round is one limit, from the row on one screen to the last one that goes on.
@@ -198,24 +241,14 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 			pids = append(pids, s.pid())
 		}
 	}
-	calm := ahead()
+	watch := newStopwatch(f.t, pids)
 	began := time.Now()
 	hit.tell('f')
-	at := map[int]time.Duration{}
-	eventuallyIn(f.t, f.patience, "all the others are stopped", func() bool {
-		for _, pid := range pids {
-			if at[pid] == 0 && stopped(pid) {
-				at[pid] = time.Since(began)
-			}
-		}
-		return len(at) == len(pids)
-	})
-	calm()
-	times := make([]time.Duration, 0, len(at))
-	for _, d := range at {
-		times = append(times, d)
+	times := watch.all(began, f.patience)
+	watch.close()
+	if len(times) < len(pids) {
+		f.t.Fatalf("waited in vain for %d of %d to be stopped", len(pids)-len(times), len(pids))
 	}
-	slices.Sort(times)
 	f.t.Logf("round %d: row -> stopped: p50 %v, p99 %v, last %v", round+1, times[len(times)/2].Round(time.Millisecond),
 		times[len(times)*99/100].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
 	// Whoever goes on does well, and is at work again.
