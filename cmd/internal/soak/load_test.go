@@ -283,14 +283,21 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 		s.tell('b')
 	}
 	f.t.Logf("round %d: all go on after %v", round+1, time.Since(began).Round(10*time.Millisecond))
+	var not []string
+	defer func() {
+		if f.t.Failed() {
+			f.t.Logf("not at work: %q; limiter %+v", not, f.ledger().Limiters[soakLimiter])
+		}
+	}()
 	eventuallyIn(f.t, f.patience, "all are at work again", func() bool {
 		l := f.ledger()
+		not = not[:0]
 		for _, s := range all {
 			if x := s.session(l); x.State != lockfile.Running || len(x.Stopped) > 0 {
-				return false
+				not = append(not, fmt.Sprintf("%s %s %s %v %v", s.name, x.State, x.Reason, x.Stopped, stopped(s.pid())))
 			}
 		}
-		return true
+		return len(not) == 0
 	})
 }
 
