@@ -101,7 +101,7 @@ func syntaxError(file string, head []byte, err error) error {
 // The words that enumerated keys may hold.
 var (
 	identities = []string{"claude", "codex", "gemini", "keys", "none"}
-	logKinds   = []string{"", "claude-transcript", "codex-rollout", "gemini", "qwen", "opencode", "goose"}
+	logKinds   = []string{"", "claude-transcript", "codex-rollout", "gemini", "qwen", "opencode", "goose", "pi"}
 	signals    = []string{"", "SIGTERM", "SIGHUP", "SIGINT"}
 )
 

@@ -43,6 +43,8 @@ const (
 	// Goose: Home/logs/cli/YYYY-MM-DD/*.log, JSON records, held open by the agent.
 	// Measured with goose 1.34.0.
 	Goose = "goose"
+	// Pi: Home/sessions/--CWD--/*.jsonl. Measured with pi 0.73.1.
+	Pi = "pi"
 	// File: the files in Spec.Files, nothing to be found.
 	File = "file"
 )
@@ -90,7 +92,7 @@ const (
 	SourceTranscript = "transcript" // Claude's
 	SourceRollout    = "rollout"    // Codex's
 	SourceDebug      = "debug"      // Claude's, Gemini's or Qwen's debug log
-	SourceChat       = "chat"       // Gemini's or Qwen's chat file
+	SourceChat       = "chat"       // Gemini's, Qwen's or pi's chat file
 	SourceFile       = "file"       // a file of Spec.Files
 	SourceStatus     = "status"     // Claude's sessions/PID.json
 )
@@ -159,13 +161,15 @@ func finderFor(s Spec) (finder, error) {
 		return &opencode{}, nil
 	case Goose:
 		return &goose{}, nil
+	case Pi:
+		return &pi{}, nil
 	case File:
 		if len(s.Files) == 0 {
 			return nil, errors.New("agentlog: no file to follow")
 		}
 		return &plain{}, nil
 	}
-	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen, opencode, goose or file)", s.Kind)
+	return nil, fmt.Errorf("agentlog: unknown kind %q (claude-transcript, codex-rollout, gemini, qwen, opencode, goose, pi or file)", s.Kind)
 }
 
 // A finder knows one layout: which files are this session's.

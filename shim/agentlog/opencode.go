@@ -20,10 +20,7 @@ type opencode struct {
 
 func (o *opencode) begin(t *tailer) {
 	o.runs = map[string]bool{}
-	o.cwd = t.spec.Cwd
-	if dir, err := filepath.EvalSymlinks(o.cwd); err == nil {
-		o.cwd = dir
-	}
+	o.cwd = realDir(t.spec.Cwd)
 	f := t.add(SourceDebug, t.spec.Home, filepath.Join("log", "opencode.log"), 0)
 	f.atEnd, f.freshSince = true, t.spec.Started
 	f.emit = func(it Item) {
@@ -70,14 +67,16 @@ func (o *opencode) alone(t *tailer) bool {
 			n++
 		}
 	}
-	if n != 1 {
-		return false
-	}
+	return n == 1 && t.alone("opencode", o.cwd)
+}
+
+// alone reports whether no process of that name works in dir but ours.
+func (t *tailer) alone(name, dir string) bool {
 	family := map[int]bool{}
 	for _, pid := range t.spec.Procs.Family(t.spec.PID) {
 		family[pid] = true
 	}
-	others, err := t.spec.Procs.Running("opencode", o.cwd)
+	others, err := t.spec.Procs.Running(name, dir)
 	if err != nil {
 		return true // not known here: then by exclusion, as for Codex
 	}
@@ -87,6 +86,14 @@ func (o *opencode) alone(t *tailer) bool {
 		}
 	}
 	return true
+}
+
+// realDir is dir without links, as agents and /proc name it.
+func realDir(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
 }
 
 // logField is a field of a record of the form key=word key="with blanks", nil

@@ -13,7 +13,8 @@ type Procs interface {
 	// OpenFiles are the paths that a process holds open. ErrNoOpenFiles says that
 	// this system does not tell.
 	OpenFiles(pid int) ([]string, error)
-	// Running are the processes that run a program of this name in a directory.
+	// Running are the processes in a directory that run a program of this name,
+	// or call themselves so.
 	// ErrNoOpenFiles as there.
 	Running(name, dir string) ([]int, error)
 }

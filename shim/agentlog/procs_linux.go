@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // Parent reads /proc/PID/stat. The command's name, in brackets, may hold
@@ -102,8 +103,10 @@ func (system) Running(name, dir string) (pids []int, err error) {
 		if err != nil || cwd != dir {
 			continue // gone, another user's, or elsewhere
 		}
-		if exe, err := os.Readlink(filepath.Join("/proc", e.Name(), "exe")); err == nil && filepath.Base(exe) == name {
-			pids = append(pids, pid)
+		exe, _ := os.Readlink(filepath.Join("/proc", e.Name(), "exe"))
+		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+		if filepath.Base(exe) == name || strings.TrimSuffix(string(comm), "\n") == name {
+			pids = append(pids, pid) // a program, or a script that has named itself
 		}
 	}
 	return pids, nil
