@@ -119,3 +119,20 @@ func TestCopilotRows(t *testing.T) {
 		l.want(transcript, want)
 	}
 }
+
+// TestErrorsForOneFailure: three rows of one failure settle like one, without
+// a look every few milliseconds.
+func TestErrorsForOneFailure(t *testing.T) {
+	l := watch(t, "copilot", detect.Options{Rows: 30, Cols: 120})
+	l.out(copilot("", " /tmp/proj"))
+	l.wait(2 * time.Second)
+	l.w.Key(l.now, true)
+	looks := 0
+	l.seen = func(detect.Report) { looks++ }
+	l.out(copilot(" ❯ go on\n\n ✗ Model call failed: {\"message\":\"You have no quota\",\"code\":\"quota_exceeded\"}\n\n ✗ Quota exceeded. Upgrade to increase your limit\n\n ✗ Execution failed: 402 You have no quota", " /tmp/proj"))
+	l.wait(3 * time.Second)
+	l.want("three rows", "window/strong")
+	if looks > 10 {
+		t.Errorf("looked %d times", looks)
+	}
+}

@@ -321,12 +321,27 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 				c.f.Confidence = finding.Weak
 				w.report(c.f, "", false)
 			}
+		case superseded(cs[i:], d.fresh):
+			standing[c.key] = true
 		default:
 			w.pend(now, d, c, lone(cs, c.rule))
 		}
 	}
 	d.fresh = standing
 	w.settleAll(now, d)
+}
+
+// superseded reports whether a new row below the first one says it again: a
+// client that prints three errors for one failure has one, the last. Pending in
+// turn they would never settle.
+func superseded(cs []candidate, fresh map[string]bool) bool {
+	for i := range cs[1:] {
+		c := &cs[i+1]
+		if c.rule == cs[0].rule && c.key != cs[0].key && !c.try && !cs[0].try && !c.past && !fresh[c.key] {
+			return true
+		}
+	}
+	return false
 }
 
 // history reports whether what is on the screen was there before this session
