@@ -108,7 +108,7 @@ func (e *edit) probing(f func(*lockfile.Probe)) {
 // answered before it was stopped, and says nothing about now.
 func (e *edit) justLetGo() bool {
 	since := e.in.Now.Sub(e.s.Released)
-	return !e.s.Released.IsZero() && since >= 0 && since < e.p.C.Probe.OldNews
+	return e.s.TurnBegan.Before(e.s.Released) && since >= 0 && since < e.p.C.Probe.OldNews
 }
 
 // succeed opens what the turn speaks for.
