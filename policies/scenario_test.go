@@ -97,7 +97,7 @@ func (s *script) do(f []string) {
 	s.t.Helper()
 	verbs := map[string]policies.Activity{
 		"began": {Busy: true, TurnBegan: true}, "busy": {Busy: true}, "answer": {AnswerBegun: true},
-		"ended": {TurnEnded: true, Idle: true}, "success": {Success: true, TurnEnded: true, Idle: true},
+		"ended": {TurnEnded: true, Idle: true}, "success": {Success: true, TurnEnded: true, Idle: true}, "served": {Success: true},
 		"retry-over": {RetryEnded: true}, "exit": {Exit: true}, "typed": {Typed: s.now},
 	}
 	a, isActivity := verbs[f[0]]
