@@ -73,6 +73,9 @@ func TestUpgrade(t *testing.T) {
 		if c := s.over(); c != 0 {
 			t.Errorf("station %s: code %d", s.name, c)
 		}
+		if s == old || s == oldHit { // its last words may still be on their way through the terminal
+			eventually(t, "its user is told", func() bool { return s.shows("newer qshim") })
+		}
 		s.close()
 	}
 	for _, s := range []*station{old, oldHit} {
