@@ -134,7 +134,7 @@ func onOpenCode() []scenario {
 	return []scenario{
 		{name: "plain", agent: OpenCode, slow: true, shows: `OK:pane1goon`, answers: true},
 		{name: "throttle", agent: OpenCode, slow: true, control: `{"scenario":{"kind":"rate","retry_after_s":9,"next":1}}`, answers: true,
-			shows: `Ratelimitreachedforgpt-5`, class: "retrying", cause: "rate"},
+			shows: `limitreachedforgpt-5`, class: "retrying", cause: "rate"}, // dots of its spinner stand in the first words
 		{name: "credit", agent: OpenCode, control: credit,
 			shows: `exceededyourcurrentquota`, class: "credit"},
 		{name: "bad-key", agent: OpenCode, slow: true, control: badKey,
