@@ -2,9 +2,7 @@ package detect
 
 import (
 	"hash/fnv"
-	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -27,10 +25,10 @@ type asked struct {
 // within 0.1 s on an idle machine (measured 2.1.332), the rest is for a loaded one.
 const swiftTime = 2 * time.Second
 
-// entered notes the page at the user's Enter.
+// entered notes the page at an Enter of the user's that has begun no turn yet.
 func (w *Watcher) entered() {
 	s := &w.sig
-	w.asked.open = s.composer && !s.dialog && s.activity != Busy
+	w.asked.open = s.composer && !s.dialog && s.activity == Idle
 	if w.asked.open {
 		w.asked.prompts = w.prompts(w.asked.prompts[:0])
 	}
@@ -54,11 +52,10 @@ func (w *Watcher) promptPainted(now time.Time) {
 	if !oneMore(w.asked.prompts, is) || !w.sig.composerEmpty {
 		return
 	}
-	w.beginTurn(now)
+	w.asked.swift = time.Time{} // another prompt is another turn
+	w.setActivity(now, Busy)
+	w.setActivity(now, Idle)
 	w.asked.swift = now
-	w.sig.idleAt = now
-	w.rep.TurnEnded = true
-	w.endRetry()
 }
 
 // sameTurn reports whether work that begins to show now is that of the prompt
@@ -90,8 +87,7 @@ func holdsRun(all, part []uint64) bool {
 	return false
 }
 
-// prompts appends the sums of the prompts on the page, without spaces: a wrap
-// changes nothing.
+// prompts appends the sums of the prompts on the page.
 func (w *Watcher) prompts(out []uint64) []uint64 {
 	for i := range w.blocks {
 		b := &w.blocks[i]
@@ -99,11 +95,7 @@ func (w *Watcher) prompts(out []uint64) []uint64 {
 			continue
 		}
 		h := fnv.New64a()
-		for _, l := range w.lines[b.from:b.to] {
-			for _, word := range strings.Fields(l.text) {
-				_, _ = io.WriteString(h, word) // a hash takes everything
-			}
-		}
+		writeWords(h, w.lines[b.from:b.to])
 		out = append(out, h.Sum64())
 	}
 	return out

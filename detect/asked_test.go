@@ -72,6 +72,18 @@ func TestSwiftTurn(t *testing.T) {
 			l.want("old", "")
 		})
 	}
+	t.Run("begun by the Enter already", func(t *testing.T) {
+		l := watch(t, "kimi", detect.Options{}) // a row is its only sign of work
+		l.paint("", kimiInput)
+		l.wait(2 * time.Second)
+		l.got()
+		l.enter()
+		l.paint(" ✨ hi", "", kimiInput)
+		l.wait(100 * time.Millisecond)
+		if l.rep.TurnEnded {
+			t.Errorf("its turn was told to be over, activity %v", l.rep.Activity)
+		}
+	})
 	t.Run("picked from a dialog", func(t *testing.T) {
 		l := watch(t, "claude", detect.Options{})
 		l.out(claudeIdle)

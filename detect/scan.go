@@ -245,7 +245,7 @@ func (w *Watcher) surroundings(now time.Time, page []line) {
 }
 
 // speech sums up what the model and its tools have said since the last prompt
-// on the page, without spaces: a wrap changes nothing. 0: nothing.
+// on the page. 0: nothing.
 func (w *Watcher) speech() uint64 {
 	h, any := fnv.New64a(), false
 	for i := range w.blocks {
@@ -258,11 +258,7 @@ func (w *Watcher) speech() uint64 {
 			h.Reset()
 			any = false
 		case b.def.who == byModel || b.def.who == byTool:
-			for _, l := range w.lines[b.from:b.to] {
-				for _, word := range strings.Fields(l.text) {
-					_, _ = io.WriteString(h, word) // a hash takes everything
-				}
-			}
+			writeWords(h, w.lines[b.from:b.to])
 			any = true
 		}
 	}
@@ -270,6 +266,15 @@ func (w *Watcher) speech() uint64 {
 		return 0
 	}
 	return h.Sum64() | 1
+}
+
+// writeWords writes rows without their spaces: a wrap changes nothing.
+func writeWords(h io.Writer, rows []line) {
+	for _, l := range rows {
+		for _, word := range strings.Fields(l.text) {
+			_, _ = io.WriteString(h, word) // a hash takes everything
+		}
+	}
 }
 
 // placeholder reports whether a composer's text is the agent's own grey hint.

@@ -244,9 +244,10 @@ func (w *Watcher) Key(now time.Time, enter bool) {
 		w.setActivity(now, Busy) // asked before the start was over
 	case w.sig.activity == Unknown, first && w.p.rowTells():
 		w.beginTurn(now) // a refusal can be faster than the row that tells of work
+	default:
+		w.entered()
 	}
 	w.sig.early = false
-	w.entered()
 }
 
 // Busy takes what the agent's own status file says.

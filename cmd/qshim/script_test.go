@@ -83,13 +83,7 @@ func setupScript(e *testscript.Env) error {
 	e.Setenv("GORACE", fastRace)
 	e.Setenv("PATH", links+":"+filepath.Join(e.WorkDir, "bin")+":"+os.Getenv("PATH"))
 	e.Defer(func() {
-		left := marked("WORK=" + e.WorkDir)
-		for now := left; len(now) > 0; now = marked("WORK=" + e.WorkDir) {
-			for _, p := range now { // a script that failed waits for them
-				_ = unix.Kill(p.pid, unix.SIGKILL) // it may have ended
-			}
-		}
-		if len(left) > 0 {
+		if left := endMarked("WORK=" + e.WorkDir); len(left) > 0 { // a script that failed waits for them
 			e.T().Fatal("processes left behind: ", left)
 		}
 	})
@@ -428,4 +422,16 @@ func scriptIdle(ts *testscript.TestScript, neg bool, args []string) {
 	if len(files) > 0 {
 		ts.Fatalf("session files left: %v", files)
 	}
+}
+
+// endMarked ends the processes whose environment holds kv, and returns those
+// that it found first: what a test has left behind.
+func endMarked(kv string) (left []process) {
+	left = marked(kv)
+	for rest := left; len(rest) > 0; rest = marked(kv) {
+		for _, p := range rest {
+			_ = unix.Kill(p.pid, unix.SIGKILL) // it may have ended
+		}
+	}
+	return left
 }

@@ -212,12 +212,7 @@ func (d *desk) end() {
 	default:
 		_ = d.cmd.Process.Kill() // it may just have ended
 	}
-	left := marked("DESK=" + d.dir)
-	for now := left; len(now) > 0; now = marked("DESK=" + d.dir) {
-		for _, p := range now {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL) // as above
-		}
-	}
+	left := endMarked("DESK=" + d.dir)
 	<-d.done
 	_ = d.master.Close() // nothing to lose
 	if len(left) > 0 && !d.t.Failed() {

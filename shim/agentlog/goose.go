@@ -9,9 +9,9 @@ import (
 
 // goose follows Home/logs/cli/YYYY-MM-DD/YYYYMMDD_HHMMSS.log, which the process
 // holds open from its start to its end. Two that start in one second write into
-// one file: whose is whose cannot be told then, and nothing is. Its records are JSON: those of the conversation's warnings
-// and errors are passed on as goose writes them to stderr, "LEVEL target:
-// message", for the screen's rules read them alike. Measured with goose 1.34.0.
+// one file: whose is whose cannot be told then, and nothing is. Its records are
+// JSON; the warnings and errors of the conversation are passed on as goose writes
+// them to stderr, "LEVEL target: message". Measured with goose 1.34.0.
 type goose struct {
 	openHome
 	before map[string]int64 // logs that existed before the launch, in the newest directory
