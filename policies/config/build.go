@@ -1,7 +1,10 @@
 package config
 
+//go:generate go test -run TestDefaultsGenerated . -update
+
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,24 +16,64 @@ import (
 
 // scope is one complete set of values: the unscoped one, a provider's, a limiter's.
 type scope struct {
-	set    Settings
-	con    policies.Constants
-	fields map[string]reflect.Value // key -> settable field of set or con
-	origin map[string]Origin
+	set      Settings
+	con      policies.Constants
+	settings map[string]reflect.Value // key -> field of set; nil: not asked for yet
+	rules    map[string]reflect.Value // key -> field of con, likewise: 150 of them
+	origin   map[string]Origin        // of what is not as in default.toml
 }
 
-func newScope() *scope {
-	s := &scope{origin: map[string]Origin{}}
-	s.bind()
-	return s
+// field is the settable field of a key.
+func (s *scope) field(key string) (reflect.Value, bool) {
+	fields := s.keys(strings.Contains(key, "."))
+	f, ok := fields[key]
+	return f, ok
 }
 
-// bind lists the fields by key.
-func (s *scope) bind() {
-	s.fields = map[string]reflect.Value{}
-	collect(reflect.ValueOf(&s.set).Elem(), "", s.fields)
-	collect(reflect.ValueOf(&s.con).Elem(), "", s.fields)
+// keys lists the fields of the constants, or those of the settings.
+func (s *scope) keys(rules bool) map[string]reflect.Value {
+	fields, of := &s.settings, reflect.ValueOf(&s.set)
+	if rules {
+		fields, of = &s.rules, reflect.ValueOf(&s.con)
+	}
+	if *fields == nil {
+		*fields = map[string]reflect.Value{}
+		collect(of.Elem(), "", *fields)
+	}
+	return *fields
 }
+
+// all lists every key.
+func (s *scope) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, rules := range []bool{false, true} {
+			for key := range s.keys(rules) {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// from is where a value comes from.
+func (s *scope) from(key string) Origin {
+	if o, ok := s.origin[key]; ok {
+		return o
+	}
+	return defaultOrigin(strings.Split(key, "."))
+}
+
+// defaultOrigin is where a value stands in default.toml.
+func defaultOrigin(path []string) Origin {
+	o := Origin{Layer: Default, Name: defaultName}
+	o.Line, o.Col = locate(defaultPlaces(), path)
+	return o
+}
+
+var defaultPlaces = sync.OnceValue(func() map[string]position { return positions(policies.DefaultTOML) })
+
+const defaultName = "default.toml"
 
 func collect(v reflect.Value, prefix string, out map[string]reflect.Value) {
 	for i := range v.NumField() {
@@ -51,7 +94,6 @@ func collect(v reflect.Value, prefix string, out map[string]reflect.Value) {
 func (s *scope) over() *scope {
 	n := &scope{set: s.set, con: s.con, origin: maps.Clone(s.origin)}
 	n.set.NotifyCommand = slices.Clone(s.set.NotifyCommand)
-	n.bind()
 	return n
 }
 
@@ -72,28 +114,25 @@ type builder struct {
 	errs    []error
 }
 
+// newBuilder stands on default.toml, as defaults_gen.go has it: to read it costs
+// each start ten times what the rest of this package does.
 func newBuilder() *builder {
-	return &builder{base: newScope(), special: map[string]*scope{}, aliases: map[string]alias{}}
+	set, con := defaults()
+	return &builder{base: &scope{set: set, con: con, origin: map[string]Origin{}}, special: map[string]*scope{}, aliases: map[string]alias{}}
 }
 
 func (b *builder) errorf(o Origin, format string, args ...any) {
 	b.errs = append(b.errs, &Error{Origin: o, Text: fmt.Sprintf(format, args...)})
 }
 
-// file reads one TOML file into leaves.
-func (b *builder) file(name string, data []byte, isDefault bool) {
-	switch {
-	case len(data) == 0:
+// file reads the user's file into leaves, behind what default.toml has for single
+// providers.
+func (b *builder) file(name string, data []byte) {
+	if len(data) == 0 {
 		return // most users have none: no decoder is woken
-	case !isDefault:
-		b.decode(name, data, File)
-		return
 	}
-	if leaves, ok := plain(data, Origin{Layer: Default, Name: name}); ok {
-		b.leaves = append(b.leaves, leaves...)
-	} else {
-		b.decode(name, data, Default)
-	}
+	b.leaves = append(b.leaves, defaultLeaves()...)
+	b.decode(name, data, File)
 }
 
 func (b *builder) decode(name string, data []byte, layer Layer) {
@@ -110,7 +149,7 @@ func (b *builder) env(lookup func(string) (string, bool)) {
 	if lookup == nil {
 		return
 	}
-	for _, key := range b.settings() {
+	for _, key := range settings() {
 		if text, ok := lookup(EnvName(key)); ok && text != "" {
 			b.text(key, text, Origin{Layer: Env, Name: EnvName(key)})
 		}
@@ -124,15 +163,17 @@ func (b *builder) flags(flags map[string]string) {
 }
 
 // settings lists the keys that have an environment variable and may have a flag.
-func (b *builder) settings() []string {
-	fields := map[string]reflect.Value{}
-	collect(reflect.ValueOf(&b.base.set).Elem(), "", fields)
-	return slices.Sorted(maps.Keys(fields))
+func settings() (keys []string) {
+	t := reflect.TypeFor[Settings]()
+	for i := range t.NumField() {
+		keys = append(keys, t.Field(i).Tag.Get("toml"))
+	}
+	return keys
 }
 
 // text takes a value from outside a file, where everything is a string.
 func (b *builder) text(key, text string, o Origin) {
-	f, ok := b.base.fields[key]
+	f, ok := b.base.field(key)
 	if !ok || strings.Contains(key, ".") {
 		b.errorf(o, "there is no such setting")
 		return
@@ -149,6 +190,26 @@ func (b *builder) text(key, text string, o Origin) {
 // limiters on top of it, then environment and flags on top of all.
 func (b *builder) finish() {
 	b.each(b.leaves, func(l leaf) bool { return l.scope == "" }, b.base)
+	b.specials()
+	for _, s := range append([]*scope{b.base}, slices.Collect(maps.Values(b.special))...) {
+		b.each(b.over, func(leaf) bool { return true }, s)
+		s.con.Launch.MaxWait = s.set.MaxWait
+		b.validate(s)
+	}
+	b.checkAliases()
+	b.errs = unique(b.errs)
+}
+
+// specials makes the providers' and limiters' scopes.
+func (b *builder) specials() {
+	if len(b.leaves) == 0 {
+		for name, con := range defaultSpecial() {
+			s := b.base.over()
+			s.con = con
+			b.special[name] = s
+		}
+		return
+	}
 	names := map[string]bool{}
 	for _, l := range b.leaves {
 		if l.scope != "" {
@@ -166,13 +227,6 @@ func (b *builder) finish() {
 		b.special[name] = ground.over()
 		b.each(b.leaves, func(l leaf) bool { return l.scope == name }, b.special[name])
 	}
-	for _, s := range append([]*scope{b.base}, slices.Collect(maps.Values(b.special))...) {
-		b.each(b.over, func(leaf) bool { return true }, s)
-		s.con.Launch.MaxWait = s.set.MaxWait
-		b.validate(s)
-	}
-	b.checkAliases()
-	b.errs = unique(b.errs)
 }
 
 // each sets the leaves that match in a scope.
@@ -181,7 +235,7 @@ func (b *builder) each(leaves []leaf, match func(leaf) bool, s *scope) {
 		if !match(l) {
 			continue
 		}
-		f := s.fields[l.key]
+		f, _ := s.field(l.key) // what is no field has been refused
 		if err := set(f, l.value); err != nil {
 			b.errorf(l.origin, "%s: %s; %s", l.key, err, wants(l.key, f, true))
 			continue
@@ -205,7 +259,6 @@ func byKind(a, b string) int {
 }
 
 func (b *builder) config() *Config {
-	b.leaves, b.over = nil, nil // all applied
 	c := &Config{
 		Settings: b.base.set,
 		Policy:   policies.Policy{C: b.base.con, Special: map[string]policies.Constants{}},
@@ -228,6 +281,11 @@ func (b *builder) config() *Config {
 
 // values lists all scopes' values.
 func (b *builder) values() map[string]map[string]Value {
+	for _, l := range defaultLeaves() { // where nothing was laid over them, they were taken as made
+		if s := b.special[l.scope]; s != nil && len(b.leaves) == 0 {
+			s.origin[l.key] = l.origin
+		}
+	}
 	all := map[string]map[string]Value{"": values("", b.base, nil)}
 	b.aliasValues(all[""])
 	for prefixed, s := range b.special {
@@ -243,12 +301,12 @@ func (b *builder) values() map[string]map[string]Value {
 // values lists a scope's values; those that stand as in base are left out.
 func values(name string, s, base *scope) map[string]Value {
 	out := map[string]Value{}
-	for key, f := range s.fields {
-		o := s.origin[key]
-		if base != nil && o == base.origin[key] {
+	for key := range s.all() {
+		if base != nil && s.origin[key] == base.origin[key] {
 			continue
 		}
-		out[key] = Value{Scope: name, Key: key, Text: format(f), Origin: o}
+		f, _ := s.field(key)
+		out[key] = Value{Scope: name, Key: key, Text: format(f), Origin: s.from(key)}
 	}
 	return out
 }

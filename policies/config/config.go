@@ -90,11 +90,7 @@ type Config struct {
 // wrong and what to do; several are joined.
 func Load(in Input) (*Config, error) {
 	b := newBuilder()
-	b.file("default.toml", policies.DefaultTOML, true)
-	if len(b.errs) > 0 {
-		return nil, errors.Join(b.errs...)
-	}
-	b.file(in.Name, in.Data, false)
+	b.file(in.Name, in.Data)
 	b.env(in.Env)
 	b.flags(in.Flags)
 	b.finish()

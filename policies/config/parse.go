@@ -103,7 +103,7 @@ func (w *walker) item(path []string, value any, scope string) {
 			return
 		}
 	}
-	if _, ok := w.b.base.fields[key]; !ok {
+	if _, ok := w.b.base.field(key); !ok {
 		w.b.errorf(w.at(path), "unknown key %s%s", key, w.near(key))
 		return
 	}
@@ -130,7 +130,7 @@ func scoped(key string) bool {
 }
 
 func (w *walker) known(prefix string) bool {
-	for key := range w.b.base.fields {
+	for key := range w.b.base.all() {
 		if strings.HasPrefix(key, prefix) {
 			return true
 		}
@@ -147,7 +147,7 @@ func (w *walker) at(path []string) Origin {
 // near suggests the key that was meant.
 func (w *walker) near(key string) string {
 	best, at := "", 4
-	for _, k := range slices.Sorted(maps.Keys(w.b.base.fields)) {
+	for _, k := range slices.Sorted(w.b.base.all()) {
 		if d := distance(k, key); d < at {
 			best, at = k, d
 		}

@@ -210,14 +210,15 @@ func short(d time.Duration) string {
 // validate checks what no single value shows.
 func (b *builder) validate(s *scope) {
 	bad := func(key, format string, args ...any) {
-		o := s.origin[key]
+		o := s.from(key)
 		if !o.outside() {
 			format = key + ": " + format
 		}
 		b.errorf(o, format, args...)
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.fields)) {
-		if err := check(key, s.fields[key], !s.origin[key].outside()); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(s.origin)) { // the defaults are checked by a test
+		f, _ := s.field(key)
+		if err := check(key, f, !s.origin[key].outside()); err != nil {
 			bad(key, "%s", err)
 		}
 	}
@@ -233,7 +234,7 @@ func (b *builder) validate(s *scope) {
 			bad(name+".check_min", "is above %s.check_max; lower it", name)
 		}
 	}
-	if s.origin["daily.zone"].Layer == Default {
+	if o, ok := s.origin["daily.zone"]; !ok || o.Layer == Default {
 		return // a test loads it; each start would read it from the disk
 	}
 	if _, err := time.LoadLocation(s.con.Daily.Zone); err != nil {
