@@ -1,5 +1,7 @@
 package agents
 
+//go:generate go test -run TestBuiltinGenerated . -update
+
 import (
 	"bytes"
 	"embed"
@@ -63,20 +65,14 @@ func Names() []string {
 	return names
 }
 
-// Load returns a built-in profile for use: parsed up to its [examples], which
-// only tests read and which would double the time. A built-in file that does
-// not parse is a build error that a test catches; it is reported, never hidden.
+// Load returns a built-in profile for use: its launch part as builtin_gen.go has
+// it, without the [examples], which only tests read.
 func Load(name string) (*Profile, error) {
-	data, ok := Builtin(name)
-	if !ok {
+	p := compiled(name)
+	if p == nil {
 		return nil, &UnknownError{Name: name, Names: Names()}
 	}
-	head, _, _ := bytes.Cut(data, []byte("\n[examples]\n"))
-	p, err := Parse(name, head)
-	if err != nil {
-		return nil, err
-	}
-	p.Raw = data
+	p.Raw, _ = Builtin(name) // a profile that is compiled in has its file
 	return p, nil
 }
 
@@ -91,39 +87,7 @@ func (e *UnknownError) Error() string {
 }
 
 // Builtins is the index of the built-in profiles.
-func Builtins() Index {
-	var x Index
-	for _, n := range Names() {
-		x = append(x, quickEntry(n, head(n)))
-	}
-	return x
-}
-
-// head is the beginning of a built-in file up to its first table, at least:
-// to copy all files at each start would touch more memory than all the rest.
-func head(name string) (data []byte) {
-	f, err := files.Open(name + ".toml")
-	if err != nil {
-		return nil // cannot happen: Names lists it
-	}
-	defer f.Close()
-	for !bytes.Contains(data, []byte("\n[")) {
-		data = slices.Grow(data, 1024)
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err != nil {
-			break
-		}
-	}
-	return data
-}
-
-// quickEntry reads the two lists of a built-in file that a launch needs of
-// every profile. Decoding all files takes milliseconds, this microseconds; a
-// test compares the two.
-func quickEntry(name string, data []byte) Entry {
-	return Entry{Name: name, Binaries: headValue(data, "binaries"), Packages: headValue(data, "packages")}
-}
+func Builtins() Index { return slices.Clip(builtins) }
 
 // quoted returns the strings of a one-line list.
 func quoted(list string) []string {

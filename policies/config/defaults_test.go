@@ -1,25 +1,21 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
-	gofmt "go/format"
 	"maps"
-	"os"
-	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"qshim/policies"
+	"qshim/policies/internal/literal"
 )
 
 var update = flag.Bool("update", false, "write defaults_gen.go anew")
-
-const generated = "defaults_gen.go"
 
 // defaults_gen.go is what the TOML decoder makes of default.toml.
 func TestDefaultsGenerated(t *testing.T) {
@@ -34,30 +30,19 @@ func TestDefaultsGenerated(t *testing.T) {
 			t.Errorf("default.toml does not set %s", key)
 		}
 	}
-	want, err := gofmt.Source(render(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(generated, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got, err := os.ReadFile(generated); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what default.toml says (%v): run go generate ./policies/...", generated, err)
+	if err := literal.File("defaults_gen.go", render(b), *update); err != nil {
+		t.Error(err)
 	}
 }
 
-// render writes the Go file. The names of types are as in this package.
-func render(b *builder) []byte {
-	var out bytes.Buffer
+func render(b *builder) string {
+	var out strings.Builder
 	p := func(text string, args ...any) { fmt.Fprintf(&out, text, args...) }
-	p("// Code generated from policies/default.toml by go generate ./policies/...; DO NOT EDIT.\n\npackage config\n\nimport \"qshim/policies\"\n\n")
-	p("func defaults() (Settings, policies.Constants) {\nreturn %s, %s\n}\n\n", literal(b.base.set), literal(b.base.con))
+	p("package config\n\nimport \"qshim/policies\"\n\n")
+	p("func defaults() (Settings, policies.Constants) {\nreturn %s, %s\n}\n\n", literal.Of(b.base.set, "config"), literal.Of(b.base.con, "config"))
 	p("// defaultSpecial is what single providers have otherwise.\nfunc defaultSpecial() map[string]policies.Constants {\nreturn map[string]policies.Constants{\n")
 	for _, name := range slices.Sorted(maps.Keys(b.special)) {
-		p("%q: %s,\n", name, literal(b.special[name].con))
+		p("%q: %s,\n", name, literal.Of(b.special[name].con, "config"))
 	}
 	p("}\n}\n\n// defaultLeaves is the same, line by line.\nfunc defaultLeaves() []leaf {\nreturn []leaf{\n")
 	for _, l := range b.leaves {
@@ -66,26 +51,7 @@ func render(b *builder) []byte {
 		}
 	}
 	p("}\n}\n")
-	return out.Bytes()
-}
-
-// literal writes a struct of structs and plain values, a field a line.
-func literal(x any) string {
-	v := reflect.ValueOf(x)
-	if v.Kind() != reflect.Struct {
-		return fmt.Sprintf("%#v", x)
-	}
-	name := v.Type().String()
-	if name == "config.Settings" {
-		name = "Settings"
-	}
-	s := name + "{\n"
-	for i := range v.NumField() {
-		if !v.Field(i).IsZero() {
-			s += v.Type().Field(i).Name + ": " + literal(v.Field(i).Interface()) + ",\n"
-		}
-	}
-	return s + "}"
+	return out.String()
 }
 
 // A configuration is the same whether the defaults below it were compiled in or
