@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -67,15 +68,26 @@ func readSalt(r *rooms) ([]byte, error) {
 }
 
 func decodeSalt(data []byte) ([]byte, error) {
-	var f saltFile
-	if err := decodeInto(data, &f); err != nil {
-		return nil, err
+	f, ok := saltAsWritten(data)
+	if !ok {
+		if err := decodeInto(data, &f); err != nil {
+			return nil, err
+		}
 	}
 	salt, err := hex.DecodeString(f.Salt)
 	if err != nil || len(salt) != saltSize {
 		return nil, fmt.Errorf("%s: %w: not %d bytes", saltName, errGarbage, saltSize)
 	}
 	return salt, nil
+}
+
+// saltAsWritten reads the file as makeSalt writes it. Every start does, and the
+// JSON decoder costs a process that has not used it 0.3 ms.
+func saltAsWritten(data []byte) (f saltFile, ok bool) {
+	const head, tail = `{"schema":1,"salt":"`, "\"}\n"
+	text, begins := bytes.CutPrefix(data, []byte(head))
+	text, ends := bytes.CutSuffix(text, []byte(tail))
+	return saltFile{1, string(text)}, begins && ends && Schema == 1 && len(text) == 2*saltSize
 }
 
 func (d *Dir) makeSalt(r *rooms) ([]byte, error) {

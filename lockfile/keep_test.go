@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -178,4 +179,27 @@ func TestPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothingLeft(t, place)
+}
+
+// The salt is read without the JSON decoder, and as the decoder reads it.
+func TestSaltAsWritten(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "state"))
+	salt, err := d.Salt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(d.Path(), saltName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick, ok := saltAsWritten(data)
+	var decoded saltFile
+	if err := decodeInto(data, &decoded); err != nil || !ok || quick != decoded || hex.EncodeToString(salt) != quick.Salt {
+		t.Errorf("%q: %v %v, decoded %v, %v", data, quick, ok, decoded, err)
+	}
+	for _, other := range []string{`{"schema":1,"salt":"00"}`, `{"schema":2,` + string(data[12:]), " " + string(data)} {
+		if _, ok := saltAsWritten([]byte(other)); ok {
+			t.Errorf("%q passes for ours", other)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"qshim/detect"
@@ -64,14 +65,14 @@ func (a *Attempt) find(b []byte) {
 }
 
 // sessionFile is how agents name a session's own log: by its id.
-var sessionFile = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var sessionFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`) })
 
 // logged looks for it in the agent's own log.
 func (a *Attempt) logged(it agentlog.Item) {
 	if a == nil || a.Session != "" || it.Source == agentlog.SourceDebug || it.Source == agentlog.SourceStatus {
 		return
 	}
-	if id := sessionFile.FindString(filepath.Base(it.Path)); id != "" {
+	if id := sessionFile().FindString(filepath.Base(it.Path)); id != "" {
 		a.Session = id
 	} else if a.ID != nil {
 		a.find(it.Line)
