@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"qshim/cmd/internal/fakeprovider"
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // The demo's work. A minute holds both fleets at once: the same tasks for the
 // same provider, on two accounts of it.
 //
-//	fake provider on loopback <- HTTP - painters under qshim   (account one)
-//	                          <- HTTP - painters alone         (account two)
+//	provider, account one <- socket - painters under qshim
+//	          account two <- socket - painters alone
 //	ledger of the first, counts of both -> picture
 const (
 	demoAgents   = 6
@@ -33,7 +33,7 @@ const (
 
 // demoBucket is the tier: about one request a second, a small burst, a refusal
 // that costs a request like at the real providers, and a stated wait.
-var demoBucket = fakeprovider.Limits{RPM: 50, Burst: 0.08, RetryAfter: 4, CountRefused: true}
+var demoBucket = tier.Limits{RPM: 50, Burst: 0.08, RetryAfter: 4, CountRefused: true}
 
 func demoCmd(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -61,28 +61,21 @@ func (a *app) demo(ctx context.Context, self string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	provider := fakeprovider.New(fakeprovider.Options{})
-	if err := provider.Apply(fakeprovider.Control{Limits: &demoBucket}); err != nil {
-		return err
-	}
-	url, stop, err := provider.Start("127.0.0.1:0")
+	with, err := newFleet(filepath.Join(dir, "with"), self, true)
 	if err != nil {
 		return err
 	}
-	defer stop()
-	with, err := newFleet(filepath.Join(dir, "with"), self, url, true)
+	defer with.end()
+	alone, err := newFleet(filepath.Join(dir, "alone"), self, false)
 	if err != nil {
 		return err
 	}
-	alone, err := newFleet(filepath.Join(dir, "alone"), self, url, false)
-	if err != nil {
-		return err
-	}
-	return a.showDemo(ctx, provider, with, alone)
+	defer alone.end()
+	return a.showDemo(ctx, with, alone)
 }
 
 // showDemo runs both fleets and draws until both have ended.
-func (a *app) showDemo(ctx context.Context, provider *fakeprovider.Server, with, alone *fleet) error {
+func (a *app) showDemo(ctx context.Context, with, alone *fleet) error {
 	limit, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
 	began := a.now()
@@ -110,11 +103,11 @@ func (a *app) showDemo(ctx context.Context, provider *fakeprovider.Server, with,
 			over = true
 		case <-tick.C:
 		}
-		pic.draw(a.now().Sub(began), with.look(provider, a.now()), alone.look(provider, a.now()))
+		pic.draw(a.now().Sub(began), with.look(a.now()), alone.look(a.now()))
 	}
 	if ctx.Err() != nil {
 		return &exitError{code: exitGaveUp}
 	}
-	pic.summary(with.result(provider), alone.result(provider))
+	pic.summary(with.result(), alone.result())
 	return nil
 }

@@ -8,14 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/creack/pty"
 
-	"qshim/cmd/internal/fakeprovider"
+	"qshim/cmd/internal/painter"
 	"qshim/lockfile"
 )
 
@@ -24,9 +23,11 @@ const painterArg = "__painter"
 
 // fleet is one half of the demo: its agents, and how they are doing.
 type fleet struct {
-	dir, self, url, key string
-	governed            bool
-	store               *lockfile.Dir // governed: what its sessions share
+	dir, self, key string
+	governed       bool
+	store          *lockfile.Dir // governed: what its sessions share
+	provider       *demoProvider
+	end            func() // the provider
 
 	mu     sync.Mutex
 	agents []*demoAgent
@@ -41,8 +42,8 @@ type demoAgent struct {
 
 // newFleet makes the private home, the state directory and the agent: a script
 // named claude, so that the real rules for Claude Code apply.
-func newFleet(dir, self, url string, governed bool) (*fleet, error) {
-	f := &fleet{dir: dir, self: self, url: url, governed: governed, key: "demo-key-of-the-fleet-" + filepath.Base(dir)}
+func newFleet(dir, self string, governed bool) (f *fleet, err error) {
+	f = &fleet{dir: dir, self: self, governed: governed, provider: newDemoProvider(time.Now()), key: "demo-key-of-the-fleet-" + filepath.Base(dir)}
 	for _, d := range []string{"bin", "home", "config"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, err
@@ -67,10 +68,15 @@ func newFleet(dir, self, url string, governed bool) (*fleet, error) {
 		f.agents = append(f.agents, a)
 	}
 	if governed {
-		f.store, err = lockfile.Open(filepath.Join(dir, "state"), lockfile.Options{})
+		if f.store, err = lockfile.Open(filepath.Join(dir, "state"), lockfile.Options{}); err != nil {
+			return nil, err
+		}
 	}
+	f.end, err = painter.Serve(f.socket(), f.provider.reply)
 	return f, err
 }
+
+func (f *fleet) socket() string { return filepath.Join(f.dir, "provider") }
 
 // env is all that an agent of the demo sees: nothing of the user's own set-up.
 func (f *fleet) env() []string {
@@ -78,7 +84,7 @@ func (f *fleet) env() []string {
 		"PATH=" + filepath.Join(f.dir, "bin") + ":/usr/bin:/bin", "HOME=" + filepath.Join(f.dir, "home"),
 		"XDG_CONFIG_HOME=" + filepath.Join(f.dir, "config"), "QSHIM_STATE_DIR=" + filepath.Join(f.dir, "state"),
 		"TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8", "DEMO_PAINTER=" + f.self,
-		"ANTHROPIC_BASE_URL=" + f.url, "ANTHROPIC_API_KEY=" + f.key,
+		"ANTHROPIC_API_KEY=" + f.key, "DEMO_PROVIDER=" + f.socket(),
 	}
 }
 
@@ -90,8 +96,8 @@ func (f *fleet) start(ctx context.Context, both *sync.WaitGroup) error {
 		if f.governed {
 			argv = []string{f.self, "claude"}
 		}
-		// Two dashes: Claude Code would read -hold as -h, a call for help.
-		argv = append(argv, "--name="+a.name, fmt.Sprint("--calls=", demoCalls), fmt.Sprint("--hold=", demoAnswer),
+		// Two dashes: to Claude Code -calls would be -c, which goes on with a session.
+		argv = append(argv, "--name="+a.name, fmt.Sprint("--calls=", demoCalls),
 			fmt.Sprint("--think=", demoThink), fmt.Sprint("--attempts=", demoAttempts))
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Dir, cmd.Env = filepath.Join(f.dir, a.name), f.env()
@@ -146,28 +152,18 @@ type agentLook struct {
 // fleetLook is one fleet at one instant.
 type fleetLook struct {
 	agents []agentLook
-	count  fakeprovider.AccountCount
+	tally  demoTally
 	now    time.Time
 }
 
-func (f *fleet) look(p *fakeprovider.Server, now time.Time) fleetLook {
-	c := p.Counts()
-	out := fleetLook{count: c.Sum(fakeprovider.Anthropic, fakeprovider.Account(f.key)), now: now}
+func (f *fleet) look(now time.Time) fleetLook {
+	out := fleetLook{tally: f.provider.tally(), now: now}
 	sessions := f.sessions()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.agents {
-		l := agentLook{name: a.name, state: "running"}
-		last := fakeprovider.Request{}
-		for _, r := range c.Requests {
-			if r.Account != out.count.Account || !names(r.Text, a.name) {
-				continue
-			}
-			last = r
-			if r.Status == 200 && !r.Done.IsZero() {
-				l.calls++
-			}
-		}
+		calls, until := f.provider.of(a.name)
+		l := agentLook{name: a.name, state: "running", calls: calls}
 		switch s, ok := sessions[a.name]; {
 		case a.ended > 0 && a.code == 0:
 			l.state = "done"
@@ -175,8 +171,8 @@ func (f *fleet) look(p *fakeprovider.Server, now time.Time) fleetLook {
 			l.state = "failed"
 		case ok && (s.State == lockfile.Suspended || s.State == lockfile.Waiting):
 			l.state, l.why, l.until = string(s.State), s.Reason, s.Until
-		case last.Status == 429:
-			l.state, l.until = "retrying", last.At.Add(time.Duration(last.RetryAfter*float64(time.Second)))
+		case !until.IsZero():
+			l.state, l.until = "retrying", until
 		}
 		out.agents = append(out.agents, l)
 	}
@@ -199,12 +195,6 @@ func (f *fleet) sessions() map[string]lockfile.Session {
 	return out
 }
 
-// names reports whether a request's text speaks for an agent.
-func names(text, agent string) bool {
-	i := strings.Index(text, agent)
-	return i >= 0 && (i+len(agent) == len(text) || text[i+len(agent)] < '0' || text[i+len(agent)] > '9')
-}
-
 // fleetResult is what became of a fleet.
 type fleetResult struct {
 	done, failed int
@@ -212,8 +202,8 @@ type fleetResult struct {
 	took         time.Duration // until the last one ended
 }
 
-func (f *fleet) result(p *fakeprovider.Server) fleetResult {
-	r := fleetResult{refused: p.Counts().Sum(fakeprovider.Anthropic, fakeprovider.Account(f.key)).Limited}
+func (f *fleet) result() fleetResult {
+	r := fleetResult{refused: f.provider.tally().refused}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.agents {

@@ -117,7 +117,7 @@ func (v *picture) state(a agentLook, now time.Time) string {
 }
 
 func (v *picture) tally(f fleetLook) string {
-	return fmt.Sprintf("requests %d, refused (429) %s", f.count.Requests, v.p.bold(fmt.Sprint(f.count.Limited)))
+	return fmt.Sprintf("requests %d, refused (429) %s", f.tally.requests, v.p.bold(fmt.Sprint(f.tally.refused)))
 }
 
 // changes prints what is new, for logs and pipes.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // anthropicBody is the part of a Messages request that matters here.
@@ -149,20 +151,20 @@ func (s *Server) anthropicCount(w http.ResponseWriter, r *http.Request) {
 // keys, unified windows for subscriptions.
 func anthropicHeaders(h http.Header, v verdict) {
 	h.Set("Request-Id", fmt.Sprintf("req_fake%06d", v.id))
-	bucket := func(name string, limit int, b *bucket) {
+	bucket := func(name string, limit int, b *tier.Bucket) {
 		if limit == 0 {
 			return
 		}
-		left := b.remaining(v.now)
-		full := time.Duration((b.full - b.level) / b.perMinute * float64(time.Minute))
+		left := b.Remaining(v.now)
+		full := time.Duration((b.Full - b.Level) / b.PerMinute * float64(time.Minute))
 		h.Set("Anthropic-Ratelimit-"+name+"-Limit", strconv.Itoa(limit))
 		h.Set("Anthropic-Ratelimit-"+name+"-Remaining", strconv.Itoa(left))
 		h.Set("Anthropic-Ratelimit-"+name+"-Reset", v.now.Add(full).UTC().Format(time.RFC3339))
 	}
 	m := v.meter
-	bucket("Requests", m.limits.RPM, &m.requests)
-	bucket("Input-Tokens", m.limits.ITPM, &m.input)
-	bucket("Output-Tokens", m.limits.OTPM, &m.output)
+	bucket("Requests", m.Limits.RPM, &m.Requests)
+	bucket("Input-Tokens", m.Limits.ITPM, &m.Input)
+	bucket("Output-Tokens", m.Limits.OTPM, &m.Output)
 	if v.scenario.Kind == Warning {
 		reset := strconv.FormatInt(v.resets.Unix(), 10)
 		for name, value := range map[string]string{
@@ -240,9 +242,9 @@ func anthropicRefusal(h http.Header, v verdict) anthropicError {
 
 func anthropicRateText(v verdict) string {
 	switch {
-	case v.measure == measureConcurrent:
+	case v.measure == tier.Concurrent:
 		return "Number of concurrent connections has exceeded your rate limit. Please try again later or contact sales at https://www.anthropic.com/contact-sales to discuss your options for a rate limit increase."
-	case v.limit > 0 || v.measure == measureInput:
+	case v.limit > 0 || v.measure == tier.InputTokens:
 		limit := v.limit
 		if limit == 0 {
 			limit = 40000

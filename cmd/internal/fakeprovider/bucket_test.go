@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 func TestBucketRefillsContinuously(t *testing.T) {
@@ -94,21 +96,21 @@ func TestBucketKeepsItsPromise(t *testing.T) {
 		now := time.Unix(0, 0)
 		rate := rapid.IntRange(1, 100000).Draw(t, "perMinute")
 		burst := rapid.Float64Range(0.01, 2).Draw(t, "burst")
-		b := newBucket(rate, burst, now)
+		b := tier.NewBucket(rate, burst, now)
 		begin, taken := now, 0.0
 		for range rapid.IntRange(1, 50).Draw(t, "requests") {
-			n := rapid.Float64Range(1, b.full).Draw(t, "n")
-			if w := b.wait(now, n); w > 0 {
+			n := rapid.Float64Range(1, b.Full).Draw(t, "n")
+			if w := b.Wait(now, n); w > 0 {
 				now = now.Add(w)
-				if again := b.wait(now, n); again > 0 {
+				if again := b.Wait(now, n); again > 0 {
 					t.Fatal(fmt.Sprintf("waited %v for %v, told to wait %v more", w, n, again))
 				}
 			}
-			b.take(now, n)
+			b.Take(now, n)
 			taken += n
 			now = now.Add(time.Duration(rapid.IntRange(0, 10000).Draw(t, "pause")) * time.Millisecond)
 		}
-		if most := b.full + now.Sub(begin).Minutes()*float64(rate); taken > most+1e-3 {
+		if most := b.Full + now.Sub(begin).Minutes()*float64(rate); taken > most+1e-3 {
 			t.Fatalf("gave %v of at most %v", taken, most)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // ParseControl reads one change as POST /_control takes it. Unknown members are
@@ -54,7 +56,7 @@ func (s *Server) Apply(c Control) error {
 		for mt, m := range s.meters {
 			if (t.provider == "" || t.provider == mt.provider) && (t.account == "" || t.account == mt.account) {
 				// Forces meterFor to fill the buckets anew even when the numbers are the same.
-				m.limits = Limits{RPM: -1}
+				m.Limits = tier.Limits{RPM: -1}
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // Request is one request to a model, as counted.
@@ -102,7 +104,7 @@ func (s *Server) Wait(ctx context.Context, ok func(Counts) bool) error {
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rules, s.meters, s.counts = map[target]*rule{}, map[target]*meter{}, map[target]*AccountCount{}
+	s.rules, s.meters, s.counts = map[target]*rule{}, map[target]*tier.Meter{}, map[target]*AccountCount{}
 	s.requests = nil
 	s.wake()
 }
@@ -133,7 +135,7 @@ func (s *Server) record(a ask, v *verdict) {
 		r.RetryAfter = max(v.retryAfter.Seconds(), 0)
 	} else {
 		c.Answering++
-		v.meter.answering++
+		v.meter.Answering++
 	}
 	s.requests = append(s.requests, r)
 	if over := len(s.requests) - s.opt.Remember; over > 0 {
@@ -171,7 +173,7 @@ func (s *Server) done(v verdict, hungUp bool) {
 		r.Done, r.Cut = s.opt.Now(), hungUp
 		if !v.refused {
 			c.Answering--
-			v.meter.answering--
+			v.meter.Answering--
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // ask is a request in the terms that all providers share.
@@ -31,7 +33,7 @@ type verdict struct {
 	now        time.Time
 	reply      Reply
 	input      int // tokens
-	meter      *meter
+	meter      *tier.Meter
 	count      *AccountCount
 }
 
@@ -75,8 +77,8 @@ func (s *Server) replyFor(a ask) Reply {
 }
 
 // meterFor returns the account's buckets, new and full when its limits changed.
-func (s *Server) meterFor(a ask, now time.Time) *meter {
-	var l Limits
+func (s *Server) meterFor(a ask, now time.Time) *tier.Meter {
+	var l tier.Limits
 	if r := s.ruleFor(a, func(r *rule) bool { return r.limits != nil }); r != nil {
 		l = *r.limits
 	}
@@ -84,12 +86,12 @@ func (s *Server) meterFor(a ask, now time.Time) *meter {
 	m := s.meters[t]
 	switch {
 	case m == nil:
-		m = newMeter(l, now)
+		m = tier.NewMeter(l, now)
 		s.meters[t] = m
-	case m.limits != l:
-		answering := m.answering
-		*m = *newMeter(l, now)
-		m.answering = answering
+	case m.Limits != l:
+		answering := m.Answering
+		*m = *tier.NewMeter(l, now)
+		m.Answering = answering
 	}
 	return m
 }
@@ -114,9 +116,9 @@ func (s *Server) applyScenario(r *rule, a ask, v *verdict) {
 		r.first = v.now
 	}
 	r.hits++
-	v.refused, v.scenario, v.measure = true, sc, measureRequests
+	v.refused, v.scenario, v.measure = true, sc, tier.Requests
 	if sc.Tokens {
-		v.measure = measureInput
+		v.measure = tier.InputTokens
 	}
 	v.retryAfter, v.resets = r.stated(v.now)
 }
@@ -155,21 +157,21 @@ func (r *rule) stated(now time.Time) (after time.Duration, resets time.Time) {
 }
 
 func (s *Server) applyLimits(v *verdict) {
-	l := v.meter.limits
-	short, wait := v.meter.admit(v.now, v.input)
+	l := v.meter.Limits
+	short, wait := v.meter.Admit(v.now, v.input)
 	if short == "" {
 		return
 	}
 	v.refused, v.measure = true, short
 	v.scenario = Scenario{Kind: Rate}
 	switch short {
-	case measureRequests:
+	case tier.Requests:
 		v.limit = l.RPM
-	case measureInput:
+	case tier.InputTokens:
 		v.limit = l.ITPM
-	case measureOutput:
+	case tier.OutputTokens:
 		v.limit = l.OTPM
-	case measureConcurrent:
+	case tier.Concurrent:
 		v.limit = l.Concurrent
 	}
 	switch {
@@ -197,7 +199,7 @@ func (v verdict) retryHeader(h http.Header) {
 func (s *Server) spent(v verdict, tokens int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v.meter.output.take(s.opt.Now(), float64(tokens))
+	v.meter.Output.Take(s.opt.Now(), float64(tokens))
 }
 
 // promptReply lets the last user text override the pace, so that sessions of

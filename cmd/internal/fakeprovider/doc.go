@@ -20,7 +20,7 @@
 // # What can be set
 //
 // Three things, each for one account, for one provider, or for all: a
-// [Scenario] (how to refuse), [Limits] (token buckets) and a [Reply] (what to
+// [Scenario] (how to refuse), [tier.Limits] (token buckets) and a [Reply] (what to
 // say and how slowly). The most specific setting wins. Set them with
 // [Server.Apply], or from another process:
 //

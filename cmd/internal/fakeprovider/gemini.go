@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // geminiBody is the part of a generateContent request that matters here.
@@ -176,7 +178,7 @@ func geminiRefusal(v verdict, a ask) geminiError {
 		return exhausted("Resource has been exhausted (e.g. check quota).")
 	}
 	limit := v.limit
-	if v.measure == measureInput {
+	if v.measure == tier.InputTokens {
 		return geminiQuota(a, "generate_content_free_tier_input_token_count", "GenerateContentInputTokensPerModelPerMinute-FreeTier", max(limit, 1), v.retryAfter)
 	}
 	return geminiQuota(a, "generate_content_free_tier_requests", "GenerateRequestsPerMinutePerProjectPerModel-FreeTier", max(limit, 5), v.retryAfter)

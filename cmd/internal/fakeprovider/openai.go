@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // openaiBody is the part of a Responses request that matters here.
@@ -252,7 +254,7 @@ func openaiRefusal(h http.Header, v verdict) openaiError {
 
 func openaiRateText(v verdict) string {
 	what, limit := "requests per min (RPM)", v.limit
-	if v.measure != measureRequests {
+	if v.measure != tier.Requests {
 		what = "tokens per min (TPM)"
 	}
 	if limit == 0 {

@@ -3,6 +3,8 @@ package fakeprovider
 import (
 	"fmt"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // Provider names whose API a request speaks.
@@ -138,9 +140,9 @@ type Control struct {
 	Account  string   `json:"account,omitempty"`  // 12 hex digits, see Account; empty: every account
 	Key      string   `json:"key,omitempty"`      // a credential instead of its hash
 
-	Scenario *Scenario `json:"scenario,omitempty"`
-	Reply    *Reply    `json:"reply,omitempty"`
-	Limits   *Limits   `json:"limits,omitempty"`
+	Scenario *Scenario    `json:"scenario,omitempty"`
+	Reply    *Reply       `json:"reply,omitempty"`
+	Limits   *tier.Limits `json:"limits,omitempty"`
 }
 
 func (c Control) validate() error {
@@ -161,7 +163,7 @@ func (c Control) validate() error {
 		}
 	}
 	if c.Limits != nil {
-		return c.Limits.validate()
+		return c.Limits.Validate()
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"qshim/cmd/internal/fakeprovider/tier"
 )
 
 // maxBody bounds a request body: the real clients send their whole context,
@@ -37,7 +39,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	rules    map[target]*rule
-	meters   map[target]*meter
+	meters   map[target]*tier.Meter
 	counts   map[target]*AccountCount
 	requests []Request
 	seq      int
@@ -54,7 +56,7 @@ type target struct {
 type rule struct {
 	scenario *Scenario
 	reply    *Reply
-	limits   *Limits
+	limits   *tier.Limits
 
 	first time.Time // first refusal of the scenario
 	hits  int       // its refusals so far

@@ -1,16 +1,10 @@
 package painter
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -46,27 +40,37 @@ const (
 
 // client does the calls of a task.
 type client struct {
-	o     Options
-	http  http.RoundTripper
-	now   func() time.Time
-	sleep func(context.Context, time.Duration) error
-	rand  func() float64
-	tell  func(update)
+	o        Options
+	provider Ask
+	now      func() time.Time
+	sleep    func(context.Context, time.Duration) error
+	rand     func() float64
+	tell     func(update)
 }
 
-// refusal is an answer that is none.
-type refusal struct {
-	status     int
-	kind       string
-	message    string
-	code       string
-	claim      string
-	reset      time.Time
-	retryAfter time.Duration // -1: none stated
-	final      bool          // x-should-retry: false
+// Ask sends a prompt to a provider and tells the parts of the answer as they come.
+// Its error is a *Refusal where the provider answered with one.
+type Ask func(ctx context.Context, prompt string, part func(text string)) error
+
+// Refusal is an answer that is none.
+type Refusal struct {
+	Status     int           `json:"status"` // as in HTTP
+	Message    string        `json:"message"`
+	Claim      string        `json:"claim,omitempty"` // the window that is used up: five_hour
+	Reset      time.Time     `json:"reset,omitzero"`  // its end, where it is stated
+	RetryAfter time.Duration `json:"retry_after"`     // in nanoseconds; -1: none stated
+	Final      bool          `json:"final,omitempty"` // x-should-retry: false
 }
 
-func (r *refusal) Error() string { return fmt.Sprintf("%d %s", r.status, r.message) }
+func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Message) }
+
+// The statuses that a client tells apart.
+const (
+	badRequest = 400
+	noLogin    = 401
+	forbidden  = 403
+	tooMany    = 429
+)
 
 // run does the calls from the given one on and returns the first that is not
 // done: Calls when all are.
@@ -121,21 +125,21 @@ func (c *client) delay(err error, attempt int) (time.Duration, bool) {
 	}
 	d := time.Duration(math.Min(float64(firstDelay)*math.Pow(2, float64(attempt-1)), float64(longestDelay)))
 	d = time.Duration(float64(d) * (0.75 + c.rand()/2))
-	r := (*refusal)(nil)
+	r := (*Refusal)(nil)
 	if !errors.As(err, &r) {
 		return d, true
 	}
 	switch {
-	case r.final, r.claim != "", r.retryAfter > longestAfter, r.status == http.StatusBadRequest, r.status == http.StatusForbidden:
+	case r.Final, r.Claim != "", r.RetryAfter > longestAfter, r.Status == badRequest, r.Status == forbidden:
 		return 0, false
-	case r.retryAfter >= 0:
-		return max(d, time.Duration(float64(r.retryAfter)*(1+c.rand()/4))), true
+	case r.RetryAfter >= 0:
+		return max(d, time.Duration(float64(r.RetryAfter)*(1+c.rand()/4))), true
 	}
 	return d, true
 }
 
 func reason(err error, attempt int) string {
-	r := (*refusal)(nil)
+	r := (*Refusal)(nil)
 	switch {
 	case !errors.As(err, &r):
 		return "Connection error (ECONNREFUSED)"
@@ -147,114 +151,36 @@ func reason(err error, attempt int) string {
 
 // ask sends one request and tells the parts of its answer.
 func (c *client) ask(ctx context.Context, i int) error {
-	body, err := json.Marshal(map[string]any{
-		"model": "claude-painter", "max_tokens": 1024, "stream": true,
-		"messages": []any{map[string]any{"role": "user", "content": c.o.prompt(i)}},
-		"tools":    []any{map[string]any{"name": "none"}},
-	})
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL+"/v1/messages", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Api-Key", c.o.Key)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "painter")
-	res, err := c.http.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return refused(res)
-	}
-	return c.listen(res.Body, i)
-}
-
-// listen reads an event stream to its end.
-func (c *client) listen(r io.Reader, i int) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var e struct {
-			Type  string
-			Delta struct{ Text string }
-		}
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return fmt.Errorf("the stream holds no JSON: %w", err)
-		}
-		switch e.Type {
-		case "content_block_delta":
-			c.tell(update{kind: partCame, call: i, text: e.Delta.Text})
-		case "message_stop":
-			return nil
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return err
-	}
-	return io.ErrUnexpectedEOF
-}
-
-// refused reads an error response.
-func refused(res *http.Response) *refusal {
-	r := &refusal{status: res.StatusCode, message: http.StatusText(res.StatusCode), retryAfter: -1}
-	var body struct {
-		Error struct {
-			Type, Message string
-			Details       struct {
-				Code string `json:"error_code"`
-			}
-		}
-	}
-	data, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // a cut body has no message, which is shown as such
-	if json.Unmarshal(data, &body) == nil && body.Error.Message != "" {
-		r.kind, r.message, r.code = body.Error.Type, body.Error.Message, body.Error.Details.Code
-	}
-	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s >= 0 {
-		r.retryAfter = time.Duration(min(s, 1e9)) * time.Second
-	}
-	r.final = res.Header.Get("X-Should-Retry") == "false" || r.code == "enforced_spend_limit_reached"
-	r.claim = res.Header.Get("Anthropic-Ratelimit-Unified-Representative-Claim")
-	if s, err := strconv.ParseInt(res.Header.Get("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil {
-		r.reset = time.Unix(s, 0)
-	}
-	return r
+	return c.provider(ctx, c.o.prompt(i), func(text string) { c.tell(update{kind: partCame, call: i, text: text}) })
 }
 
 // final words the last row of a failed task as Claude Code 2.1.332 does [claude 1].
 func final(call int, err error) update {
 	u := update{kind: taskFailed, call: call, hint: resend}
-	r := (*refusal)(nil)
+	r := (*Refusal)(nil)
 	if !errors.As(err, &r) {
 		u.text = "API Error: Connection error."
 		return u
 	}
 	switch {
-	case r.claim != "":
+	case r.Claim != "":
 		u.own, u.hint = true, ""
-		u.text = "You've hit your " + limitName(r.claim)
-		if !r.reset.IsZero() {
-			u.text += " · resets " + clock(r.reset)
+		u.text = "You've hit your " + limitName(r.Claim)
+		if !r.Reset.IsZero() {
+			u.text += " · resets " + clock(r.Reset)
 		}
-	case r.status == http.StatusBadRequest && strings.HasPrefix(r.message, "Your credit balance is too low"):
+	case r.Status == badRequest && strings.HasPrefix(r.Message, "Your credit balance is too low"):
 		u.own, u.hint = true, fixed
 		u.text = "Credit balance too low · Add funds: https://platform.claude.com/settings/billing"
-	case r.status == http.StatusUnauthorized:
+	case r.Status == noLogin:
 		u.own, u.hint = true, fixed
 		u.text = "Invalid API key · Fix external API key"
-	case r.status == http.StatusTooManyRequests:
-		u.text = "API Error: Request rejected (429) · " + r.message
-	case r.status >= 500:
-		u.text = fmt.Sprintf("API Error: %d %s. This is a server-side issue, usually temporary — try again in a moment. If it persists, check https://status.claude.com.", r.status, strings.TrimSuffix(r.message, "."))
+	case r.Status == tooMany:
+		u.text = "API Error: Request rejected (429) · " + r.Message
+	case r.Status >= 500:
+		u.text = fmt.Sprintf("API Error: %d %s. This is a server-side issue, usually temporary — try again in a moment. If it persists, check https://status.claude.com.", r.Status, strings.TrimSuffix(r.Message, "."))
 	default:
-		u.text = fmt.Sprintf("API Error: %d %s", r.status, r.message)
+		u.text = fmt.Sprintf("API Error: %d %s", r.Status, r.Message)
 	}
 	return u
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,9 +20,8 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer, env func(stri
 	defer signal.Stop(events)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true}
 	w := World{
-		Out: stdout, Err: stderr, Env: env, Signals: forward(ctx, events), HTTP: transport,
+		Out: stdout, Err: stderr, Env: env, Signals: forward(ctx, events), Provider: func(o Options) Ask { return OverSocket(o.Provider) },
 		Size: func() (int, int) { return size(stdout) },
 		Now:  time.Now, Sleep: sleep, Rand: rand.Float64, Tick: 100 * time.Millisecond,
 	}

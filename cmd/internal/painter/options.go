@@ -10,8 +10,7 @@ import (
 
 // Options are the task and how it is done.
 type Options struct {
-	URL      string        // of the provider; default ANTHROPIC_BASE_URL
-	Key      string        // API key; default ANTHROPIC_API_KEY
+	Provider string        // socket of the provider; default DEMO_PROVIDER
 	Name     string        // stands in the prompt, to tell painters apart
 	Calls    int           // calls to the provider that make the task
 	Input    int           // input tokens of a call; 0: as long as its body
@@ -30,8 +29,7 @@ func parse(args []string, env func(string) string, errs io.Writer) (Options, err
 	o := Options{}
 	f := flag.NewFlagSet("painter", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.StringVar(&o.URL, "url", env("ANTHROPIC_BASE_URL"), "provider")
-	f.StringVar(&o.Key, "key", env("ANTHROPIC_API_KEY"), "API key")
+	f.StringVar(&o.Provider, "provider", env("DEMO_PROVIDER"), "socket of the provider")
 	f.StringVar(&o.Name, "name", "painter", "name in the prompt")
 	f.IntVar(&o.Calls, "calls", 3, "calls that make the task")
 	f.IntVar(&o.Input, "in", 0, "input tokens a call")
@@ -50,8 +48,8 @@ func parse(args []string, env func(string) string, errs io.Writer) (Options, err
 		o.Name = words
 	}
 	switch {
-	case o.URL == "":
-		return o, fmt.Errorf("no provider: set ANTHROPIC_BASE_URL or -url")
+	case o.Provider == "":
+		return o, fmt.Errorf("no provider: set DEMO_PROVIDER or -provider")
 	case o.Calls < 1 || o.Calls > 10000:
 		return o, fmt.Errorf("-calls must lie between 1 and 10000")
 	case o.Attempts < 0 || o.Attempts > 100:

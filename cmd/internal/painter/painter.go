@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"syscall"
 	"time"
@@ -21,12 +20,12 @@ type World struct {
 	Env  func(string) string
 	Size func() (cols, rows int)
 	// Signals delivers SIGWINCH, SIGCONT and the ones that end it.
-	Signals <-chan syscall.Signal
-	HTTP    http.RoundTripper
-	Now     func() time.Time
-	Sleep   func(context.Context, time.Duration) error
-	Rand    func() float64
-	Tick    time.Duration // between two frames of the spinner
+	Signals  <-chan syscall.Signal
+	Provider func(Options) Ask
+	Now      func() time.Time
+	Sleep    func(context.Context, time.Duration) error
+	Rand     func() float64
+	Tick     time.Duration // between two frames of the spinner
 }
 
 // The exit statuses: those of claude -p, a shell's for usage and signals.
@@ -88,7 +87,7 @@ func headless(ctx context.Context, o Options, w World) int {
 }
 
 func (w World) client(o Options, tell func(update)) *client {
-	return &client{o: o, http: w.HTTP, now: w.Now, sleep: w.Sleep, rand: w.Rand, tell: tell}
+	return &client{o: o, provider: w.Provider(o), now: w.Now, sleep: w.Sleep, rand: w.Rand, tell: tell}
 }
 
 func ends(s syscall.Signal) bool {

@@ -138,9 +138,9 @@ func (s *stage) run(args ...string) int {
 	done := make(chan struct{})
 	defer close(done)
 	go s.clock(done)
-	code := Run(context.Background(), append([]string{"-url", "http://fake", "-key", "k"}, args...), World{
+	code := Run(context.Background(), append([]string{"-provider", "fake"}, args...), World{
 		In: in, Out: s, Err: io.Discard, Env: func(string) string { return "" },
-		Size: func() (int, int) { return cols, rows }, Signals: s.signals, HTTP: inProcess{s.provider},
+		Size: func() (int, int) { return cols, rows }, Signals: s.signals, Provider: func(Options) Ask { return overHTTP(inProcess{s.provider}) },
 		Now: time.Now, Sleep: sleep, Rand: func() float64 { return 0.5 }, Tick: 100 * time.Millisecond,
 	})
 	_ = in.Close() // lets the reader of keys go
@@ -334,9 +334,9 @@ func TestHeadless(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"-calls", "0"}, {"-nonsense"}, {"-hold", "-1s"}, {"-attempts", "1000"}, {"-url", ""}} {
+	for _, args := range [][]string{{"-calls", "0"}, {"-nonsense"}, {"-hold", "-1s"}, {"-attempts", "1000"}, {"-provider", ""}} {
 		var errs bytes.Buffer
-		code := Run(t.Context(), append([]string{"-url", "http://fake"}, args...), World{Err: &errs, Env: func(string) string { return "" }})
+		code := Run(t.Context(), append([]string{"-provider", "fake"}, args...), World{Err: &errs, Env: func(string) string { return "" }})
 		if code != exitUsage || errs.Len() == 0 {
 			t.Errorf("%q: %d %q", args, code, errs.String())
 		}
