@@ -1,12 +1,15 @@
 # Short names for what people and CI do here. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz bench agents real cross check demo
+.PHONY: help build generate test race fuzz bench agents real cross check demo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build ./qshim
 	CGO_ENABLED=0 go build -o qshim ./cmd/qshim
+
+generate: ## compile the agents' launch parts and the defaults in anew
+	go generate ./policies/...
 
 test: ## all tests that need no agent installed
 	go test ./...
