@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"qshim/detect/finding"
@@ -72,9 +73,11 @@ type jsonTable struct {
 }
 
 // effects are what a record can tell besides a finding.
-var effects = map[string]bool{
-	"": true, "success": true, "answer": true, "turn-began": true, "turn-ended": true, "model": true, "windows": true,
-}
+var effects = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"": true, "success": true, "answer": true, "turn-began": true, "turn-ended": true, "model": true, "windows": true,
+	}
+})
 
 func (c *compiler) json(t *jsonTable) {
 	switch {
@@ -84,7 +87,7 @@ func (c *compiler) json(t *jsonTable) {
 		c.fail("source", "missing: write \"measured VERSION\" or where it is documented")
 	case len(t.When) == 0 && len(t.Has) == 0:
 		c.fail("when", "missing: say which fields tell this record from others")
-	case !effects[t.Effect]:
+	case !effects()[t.Effect]:
 		c.fail("effect", "%q is no effect: write success, answer, turn-began, turn-ended, model or windows", t.Effect)
 	}
 	r := &jsonRule{

@@ -108,9 +108,11 @@ const (
 	byUser                 // the user's prompt
 )
 
-var speakers = map[string]speaker{
-	"frame": byFrame, "agent": byAgent, "model": byModel, "tool": byTool, "user": byUser,
-}
+var speakers = sync.OnceValue(func() map[string]speaker {
+	return map[string]speaker{
+		"frame": byFrame, "agent": byAgent, "model": byModel, "tool": byTool, "user": byUser,
+	}
+})
 
 // rowDef is one [[detect.row]]: how one kind of block looks.
 type rowDef struct {
@@ -394,7 +396,7 @@ func (c *compiler) mode(s string) Mode {
 }
 
 func (c *compiler) row(t *rowTable) {
-	who, ok := speakers[t.Speaker]
+	who, ok := speakers()[t.Speaker]
 	switch {
 	case t.Name == "":
 		c.fail("name", "missing: give the row a name that rules can use")
@@ -420,25 +422,29 @@ func (c *compiler) row(t *rowTable) {
 	c.p.rows = append(c.p.rows, d)
 }
 
-var classes = map[string]finding.Class{
-	"rate": finding.Rate, "overload": finding.Overload, "window": finding.Window, "daily": finding.Daily,
-	"credit": finding.Credit, "spend": finding.Spend, "retrying": finding.Retrying, "warning": finding.Warning,
-	"auth": finding.Auth, "none": classNone, "": "",
-}
+var classes = sync.OnceValue(func() map[string]finding.Class {
+	return map[string]finding.Class{
+		"rate": finding.Rate, "overload": finding.Overload, "window": finding.Window, "daily": finding.Daily,
+		"credit": finding.Credit, "spend": finding.Spend, "retrying": finding.Retrying, "warning": finding.Warning,
+		"auth": finding.Auth, "none": classNone, "": "",
+	}
+})
 
 // classNone marks an own row that is about something else: it makes no
 // finding, and no later rule looks at the row.
 const classNone finding.Class = "none"
 
 func (c *compiler) class(key, s string) finding.Class {
-	cl, ok := classes[s]
+	cl, ok := classes()[s]
 	if !ok {
 		c.fail(key, "%q is no class: write rate, overload, window, daily, credit, spend, retrying, warning, auth, none or leave it out to let the provider's sentence decide", s)
 	}
 	return cl
 }
 
-var needs = map[string]bool{"": true, "banner": true, "osc-error": true, "idle": true, "exit": true, "live": true, "second": true}
+var needs = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{"": true, "banner": true, "osc-error": true, "idle": true, "exit": true, "live": true, "second": true}
+})
 
 func (c *compiler) rule(t *ruleTable) {
 	switch {
@@ -450,7 +456,7 @@ func (c *compiler) rule(t *ruleTable) {
 		c.fail("source", "missing: write \"measured VERSION\", \"program text VERSION\", \"documented\" or the report it comes from")
 	case len(t.Rows) == 0:
 		c.fail("rows", "missing: name the kinds of row that can carry it")
-	case !needs[t.Needs]:
+	case !needs()[t.Needs]:
 		c.fail("needs", "%q is no second sign: write banner, osc-error, idle, exit, second, live or leave it out", t.Needs)
 	case t.Reset != "" && t.Reset != "no":
 		c.fail("reset", "%q: write \"no\" where the stated time is no end of the block, or leave it out", t.Reset)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync"
 
 	"qshim/detect/finding"
 	"qshim/policies"
@@ -47,18 +48,22 @@ const batchAdvice = "batch work: the provider's batch API, or a higher tier"
 // pages are where a provider shows what is used and what is allowed. Those of
 // Anthropic, OpenAI and Google stand in their agents' own messages; the others
 // are documented.
-var pages = map[string]string{
-	"anthropic": "claude.ai/settings/usage", "openai": "platform.openai.com/account/rate-limits",
-	"google": "ai.google.dev/gemini-api/docs/rate-limits", "openrouter": "openrouter.ai/settings/credits",
-	"bedrock": "AWS console, Service Quotas", "vertex": "Google Cloud console, Quotas", "vertex-claude": "Google Cloud console, Quotas",
-	"foundry": "Azure portal, Quotas", "github-copilot": "github.com/settings/copilot",
-}
+var pages = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"anthropic": "claude.ai/settings/usage", "openai": "platform.openai.com/account/rate-limits",
+		"google": "ai.google.dev/gemini-api/docs/rate-limits", "openrouter": "openrouter.ai/settings/credits",
+		"bedrock": "AWS console, Service Quotas", "vertex": "Google Cloud console, Quotas", "vertex-claude": "Google Cloud console, Quotas",
+		"foundry": "Azure portal, Quotas", "github-copilot": "github.com/settings/copilot",
+	}
+})
 
 // wallet is where money is put in or a cap is raised.
-var wallet = map[string]string{
-	"anthropic": "platform.claude.com/settings/billing", "openai": "platform.openai.com/settings/organization/billing",
-	"openrouter": "openrouter.ai/settings/credits",
-}
+var wallet = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"anthropic": "platform.claude.com/settings/billing", "openai": "platform.openai.com/settings/organization/billing",
+		"openrouter": "openrouter.ai/settings/credits",
+	}
+})
 
 // whereToLook names the agent's own command and the provider's page.
 func whereToLook(look, limiter string, class finding.Class) string {
@@ -66,9 +71,9 @@ func whereToLook(look, limiter string, class finding.Class) string {
 		return ""
 	}
 	provider := policies.Provider(limiter)
-	page := pages[provider]
-	if (class == finding.Credit || class == finding.Spend) && wallet[provider] != "" {
-		page = wallet[provider]
+	page := pages()[provider]
+	if (class == finding.Credit || class == finding.Spend) && wallet()[provider] != "" {
+		page = wallet()[provider]
 	}
 	return strings.Join(explainSaidOf(look, page), " or ")
 }

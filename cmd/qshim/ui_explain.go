@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"qshim/detect"
@@ -37,24 +38,28 @@ the rules of both modes apply. An agent without a profile is read as generic.`
 	explainBadCast   = "%s: no asciicast: %v"
 )
 
-var explainClassWords = map[finding.Class]string{
-	finding.Rate:     "throttled: too much for the moment, the client has given up",
-	finding.Overload: "overloaded: the provider's trouble, everybody's",
-	finding.Window:   "the plan's usage window is used up",
-	finding.Daily:    "the day's quota is used up",
-	finding.Credit:   "credits or balance are gone: waiting does not help",
-	finding.Spend:    "a spending cap is reached: a person has to raise it",
-	finding.Retrying: "the client is retrying by itself: hands off",
-	finding.Warning:  "a warning: work goes on",
-	finding.Auth:     "not allowed: a key or an entitlement, not a limit",
-}
+var explainClassWords = sync.OnceValue(func() map[finding.Class]string {
+	return map[finding.Class]string{
+		finding.Rate:     "throttled: too much for the moment, the client has given up",
+		finding.Overload: "overloaded: the provider's trouble, everybody's",
+		finding.Window:   "the plan's usage window is used up",
+		finding.Daily:    "the day's quota is used up",
+		finding.Credit:   "credits or balance are gone: waiting does not help",
+		finding.Spend:    "a spending cap is reached: a person has to raise it",
+		finding.Retrying: "the client is retrying by itself: hands off",
+		finding.Warning:  "a warning: work goes on",
+		finding.Auth:     "not allowed: a key or an entitlement, not a limit",
+	}
+})
 
-var explainResetWords = map[finding.ResetSource]string{
-	finding.Epoch:    "stated exactly",
-	finding.Zoned:    "stated with its zone",
-	finding.Local:    "a clock time, read in the machine's zone",
-	finding.Relative: "a delay, counted from when it was seen",
-}
+var explainResetWords = sync.OnceValue(func() map[finding.ResetSource]string {
+	return map[finding.ResetSource]string{
+		finding.Epoch:    "stated exactly",
+		finding.Zoned:    "stated with its zone",
+		finding.Local:    "a clock time, read in the machine's zone",
+		finding.Relative: "a delay, counted from when it was seen",
+	}
+})
 
 // writeExplainText is explain for people.
 func writeExplainText(out io.Writer, agent string, found []detect.Explained, o detect.ExplainOptions) error {
@@ -73,7 +78,7 @@ func writeExplainText(out io.Writer, agent string, found []detect.Explained, o d
 }
 
 func explainOne(b *strings.Builder, f detect.Explained, o detect.ExplainOptions) {
-	fmt.Fprintf(b, "%s: %s\n", f.Class, explainClassWords[f.Class])
+	fmt.Fprintf(b, "%s: %s\n", f.Class, explainClassWords()[f.Class])
 	if f.Offset > 0 {
 		fmt.Fprintf(b, "  at       %.1f s\n", f.Offset.Seconds())
 	}
@@ -88,7 +93,7 @@ func explainOne(b *strings.Builder, f detect.Explained, o detect.ExplainOptions)
 		if zone == nil {
 			zone = time.UTC
 		}
-		fmt.Fprintf(b, "  resets   %s (%s)\n", f.Reset.In(zone).Format("2006-01-02 15:04:05 MST"), explainResetWords[f.ResetSource])
+		fmt.Fprintf(b, "  resets   %s (%s)\n", f.Reset.In(zone).Format("2006-01-02 15:04:05 MST"), explainResetWords()[f.ResetSource])
 	}
 	if f.RetryAfter > 0 {
 		fmt.Fprintf(b, "  retry in %s\n", f.RetryAfter)

@@ -3,34 +3,40 @@ package when
 import (
 	"math"
 	"strconv"
+	"sync"
 	"time"
 )
 
 const day = 24 * time.Hour
 
 // units are the spellings of one unit each. Months are missing on purpose:
-// their length depends on which one.
-var units = map[string]time.Duration{
-	"ns": time.Nanosecond, "us": time.Microsecond, "µs": time.Microsecond, "μs": time.Microsecond,
-	"ms": time.Millisecond, "msec": time.Millisecond, "msecs": time.Millisecond, "millis": time.Millisecond,
-	"millisecond": time.Millisecond, "milliseconds": time.Millisecond,
-	"s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
-	"m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
-	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour,
-	"d": day, "day": day, "days": day,
-	"w": 7 * day, "wk": 7 * day, "wks": 7 * day, "week": 7 * day, "weeks": 7 * day,
-}
+// their length depends on which one. Like all tables here it is made when it is
+// first asked for: the tables of all packages would be 2 % of each start.
+var units = sync.OnceValue(func() map[string]time.Duration {
+	return map[string]time.Duration{
+		"ns": time.Nanosecond, "us": time.Microsecond, "µs": time.Microsecond, "μs": time.Microsecond,
+		"ms": time.Millisecond, "msec": time.Millisecond, "msecs": time.Millisecond, "millis": time.Millisecond,
+		"millisecond": time.Millisecond, "milliseconds": time.Millisecond,
+		"s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+		"m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+		"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour,
+		"d": day, "day": day, "days": day,
+		"w": 7 * day, "wk": 7 * day, "wks": 7 * day, "week": 7 * day, "weeks": 7 * day,
+	}
+})
 
 // counts are numbers that are written out.
-var counts = map[string]float64{
-	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
-	"seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12,
-}
+var counts = sync.OnceValue(func() map[string]float64 {
+	return map[string]float64{
+		"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
+		"seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12,
+	}
+})
 
 // duration reads "2h3m4s", "3 days, 6 hours and 57 minutes", "an hour", "half
 // an hour" or "less than a minute", and how coarse it is.
 func (p *parser) duration() (d, precision time.Duration, ok bool) {
-	return p.durationIn(units)
+	return p.durationIn(units())
 }
 
 func (p *parser) durationIn(units map[string]time.Duration) (d, precision time.Duration, ok bool) {
@@ -171,7 +177,7 @@ func (p *parser) amount() (n float64, exact, ok bool) {
 	if !isDigit(p.peek()) {
 		half := p.words("half")
 		p.space()
-		c, found := counts[p.word()]
+		c, found := counts()[p.word()]
 		if !found {
 			p.i = mark
 			return 0, false, false

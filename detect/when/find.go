@@ -3,6 +3,7 @@ package when
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"qshim/detect/finding"
@@ -156,13 +157,15 @@ const (
 )
 
 // fillerWords may stand between a phrase and its time.
-var fillerWords = map[string]lead{
-	"in": delayLead, "for": delayLead, "within": delayLead, "another": delayLead,
-	"after": eitherLead, "at": instantLead, "on": instantLead, "by": instantLead, "until": instantLead, "from": instantLead,
-	"around": 0, "approximately": 0, "approx": 0, "about": 0, "roughly": 0, "automatically": 0, "again": 0, "is": 0,
-	"will": 0, "be": 0, "the": 0, "least": 0, "next": 0, "only": 0, "ca": 0, "out": 0, "down": 0,
-	"daily": 0, "nightly": 0, "weekly": 0, "monthly": 0,
-}
+var fillerWords = sync.OnceValue(func() map[string]lead {
+	return map[string]lead{
+		"in": delayLead, "for": delayLead, "within": delayLead, "another": delayLead,
+		"after": eitherLead, "at": instantLead, "on": instantLead, "by": instantLead, "until": instantLead, "from": instantLead,
+		"around": 0, "approximately": 0, "approx": 0, "about": 0, "roughly": 0, "automatically": 0, "again": 0, "is": 0,
+		"will": 0, "be": 0, "the": 0, "least": 0, "next": 0, "only": 0, "ca": 0, "out": 0, "down": 0,
+		"daily": 0, "nightly": 0, "weekly": 0, "monthly": 0,
+	}
+})
 
 // fillers skips from a phrase to its time. It fails at a sign before a number:
 // no limit ends in the past.
@@ -184,7 +187,7 @@ func (p *parser) fillers() (how lead, ok bool) {
 			continue
 		}
 		w := p.word()
-		l, filler := fillerWords[w]
+		l, filler := fillerWords()[w]
 		if !filler || w == "next" && p.at(p.i).oneOf("month") {
 			p.i = mark
 			return how, true
@@ -206,7 +209,7 @@ func (p *parser) each() bool {
 		}
 		q := p.at(p.i)
 		q.space()
-		if _, ok := weekdays[q.word()]; ok {
+		if _, ok := weekdays()[q.word()]; ok {
 			return true
 		}
 	}
@@ -216,7 +219,7 @@ func (p *parser) each() bool {
 
 // fillerWord reports whether one of fillerWords stands here.
 func (p *parser) fillerWord() bool {
-	_, ok := fillerWords[p.word()]
+	_, ok := fillerWords()[p.word()]
 	return ok
 }
 
@@ -226,9 +229,9 @@ func (p *parser) announces() bool {
 	p.oneOf("out", "down")
 	p.space()
 	w := p.word()
-	_, weekday := weekdays[w]
-	_, month := months[w]
-	return weekday || month || fillerWords[w] != 0
+	_, weekday := weekdays()[w]
+	_, month := months()[w]
+	return weekday || month || fillerWords()[w] != 0
 }
 
 // skipAny consumes one of the given symbols.

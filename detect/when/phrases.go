@@ -27,8 +27,9 @@ const (
 //
 // What says how long something has been going on is not in it: "retried",
 // "waiting", "brewed for", "timed out after".
-var phraseTable = map[kind]string{
-	resetAhead: `reset, resets, resetting, reset time, resets time, reset date, try again, trying again, retry again,
+var phraseTable = sync.OnceValue(func() map[kind]string {
+	return map[kind]string{
+		resetAhead: `reset, resets, resetting, reset time, resets time, reset date, try again, trying again, retry again,
 		retry, retry after, regain access, regains access, regained access, available, available again, accessible,
 		accessible again, usable, usable again, come back, check back, be back, renew, renews, renewed, renewal,
 		refresh, refreshes, refreshed, replenish, replenishes, replenished, refill, refills, restored, restores,
@@ -38,20 +39,21 @@ var phraseTable = map[kind]string{
 		continuing automatically, resume, resumes, resuming, cycle ends, period ends, window ends, limit ends,
 		quota ends, block ends, ban ends, limit expires, block expires, ban expires, limit clears, cooldown,
 		cool down`,
-	againAhead: `again, allowed, possible, permitted, blocked, locked, banned, limited, throttled, suspended, paused,
+		againAhead: `again, allowed, possible, permitted, blocked, locked, banned, limited, throttled, suspended, paused,
 		unavailable, cooling, restricted`,
-	retryAhead: `retrying, retrying attempt, will retry, will auto retry, will automatically retry, next retry,
+		retryAhead: `retrying, retrying attempt, will retry, will auto retry, will automatically retry, next retry,
 		next attempt, next try, retries in`,
-	barAhead: `limit reached`,
-	localReset: `réessayez dans, réessayer dans, inténtalo de nuevo en, vuelve a intentarlo en, tente novamente em,
+		barAhead: `limit reached`,
+		localReset: `réessayez dans, réessayer dans, inténtalo de nuevo en, vuelve a intentarlo en, tente novamente em,
 		tente de novo em, versuchen sie es in, versuche es in, versuchen sie es erneut in, riprova tra, riprova fra,
 		попробуйте снова через, повторите попытку через`,
-	localRetry: `nouvelle tentative dans, nouvel essai dans, reintentando en, reintento en, tentando novamente em,
+		localRetry: `nouvelle tentative dans, nouvel essai dans, reintentando en, reintento en, tentando novamente em,
 		repetindo em, erneuter versuch in, neuer versuch in, wiederholung in, nuovo tentativo tra, nuovo tentativo fra,
 		повторная попытка через, повтор через, إعادة المحاولة خلال, إعادة المحاولة بعد, 将于, 将在`,
-	delayBehind: `until, till, before, for`,
-	delayLeft:   `left, remaining, to go`,
-}
+		delayBehind: `until, till, before, for`,
+		delayLeft:   `left, remaining, to go`,
+	}
+})
 
 type phrase struct {
 	rest []string // the words after the first
@@ -61,7 +63,7 @@ type phrase struct {
 // phrases holds the table by first word, longest first.
 var phrases = sync.OnceValue(func() map[string][]phrase {
 	m := map[string][]phrase{}
-	for k, list := range phraseTable {
+	for k, list := range phraseTable() {
 		for text := range strings.SplitSeq(list, ",") {
 			words := strings.Fields(text)
 			m[words[0]] = append(m[words[0]], phrase{words[1:], k})

@@ -1,6 +1,9 @@
 package when
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // stamp is what a text says of an instant: some of date, weekday, day word,
 // clock and zone. resolve makes an instant of it.
@@ -18,16 +21,20 @@ type stamp struct {
 	iso                bool // year first: a machine wrote it
 }
 
-var months = map[string]int{
-	"jan": 1, "january": 1, "feb": 2, "february": 2, "mar": 3, "march": 3, "apr": 4, "april": 4, "may": 5,
-	"jun": 6, "june": 6, "jul": 7, "july": 7, "aug": 8, "august": 8, "sep": 9, "sept": 9, "september": 9,
-	"oct": 10, "october": 10, "nov": 11, "november": 11, "dec": 12, "december": 12,
-}
+var months = sync.OnceValue(func() map[string]int {
+	return map[string]int{
+		"jan": 1, "january": 1, "feb": 2, "february": 2, "mar": 3, "march": 3, "apr": 4, "april": 4, "may": 5,
+		"jun": 6, "june": 6, "jul": 7, "july": 7, "aug": 8, "august": 8, "sep": 9, "sept": 9, "september": 9,
+		"oct": 10, "october": 10, "nov": 11, "november": 11, "dec": 12, "december": 12,
+	}
+})
 
-var weekdays = map[string]int{
-	"sun": 0, "sunday": 0, "mon": 1, "monday": 1, "tue": 2, "tues": 2, "tuesday": 2, "wed": 3, "wednesday": 3,
-	"thu": 4, "thur": 4, "thurs": 4, "thursday": 4, "fri": 5, "friday": 5, "sat": 6, "saturday": 6,
-}
+var weekdays = sync.OnceValue(func() map[string]int {
+	return map[string]int{
+		"sun": 0, "sunday": 0, "mon": 1, "monday": 1, "tue": 2, "tues": 2, "tuesday": 2, "wed": 3, "wednesday": 3,
+		"thu": 4, "thur": 4, "thurs": 4, "thursday": 4, "fri": 5, "friday": 5, "sat": 6, "saturday": 6,
+	}
+})
 
 func (s *stamp) dated() bool {
 	return s.dayOf > 0 || s.shift >= 0 || s.monthStart > 0 || s.weekday >= 0 || s.nth > 0
@@ -164,7 +171,7 @@ func (p *parser) monthDay(s *stamp) bool {
 		p.oneOf("of")
 	}
 	p.space()
-	m, ok := months[p.word()]
+	m, ok := months()[p.word()]
 	p.take('.')
 	if ok && !dayFirst {
 		p.space()
@@ -263,7 +270,7 @@ func (p *parser) before(i int, word string) bool {
 // weekdayName reads a weekday. The full stop is for "Mon.".
 func (p *parser) weekdayName(s *stamp) bool {
 	mark := p.i
-	d, ok := weekdays[p.word()]
+	d, ok := weekdays()[p.word()]
 	if !ok {
 		p.i = mark
 		return false

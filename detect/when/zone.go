@@ -2,6 +2,7 @@ package when
 
 import (
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -9,28 +10,32 @@ import (
 // PDT, …, UTC and GMT+N; date(1) and providers the rest), in seconds east. What
 // several zones share (CST, IST, BST) has the most used meaning here; the
 // machine's own zone is asked first.
-var abbreviations = map[string]int{
-	"utc": 0, "gmt": 0, "z": 0, "wet": 0,
-	"pst": -8 * 3600, "pdt": -7 * 3600, "mst": -7 * 3600, "mdt": -6 * 3600,
-	"cst": -6 * 3600, "cdt": -5 * 3600, "est": -5 * 3600, "edt": -4 * 3600,
-	"akst": -9 * 3600, "akdt": -8 * 3600, "hst": -10 * 3600, "ast": -4 * 3600, "adt": -3 * 3600,
-	"nst": -(3*3600 + 1800), "ndt": -(2*3600 + 1800), "brt": -3 * 3600, "art": -3 * 3600, "clt": -4 * 3600,
-	"bst": 3600, "west": 3600, "cet": 3600, "cest": 7200, "eet": 7200, "eest": 3 * 3600,
-	"msk": 3 * 3600, "trt": 3 * 3600, "sast": 7200, "cat": 7200, "eat": 3 * 3600, "wat": 3600,
-	"gst": 4 * 3600, "pkt": 5 * 3600, "ist": 5*3600 + 1800, "npt": 5*3600 + 2700, "wib": 7 * 3600, "ict": 7 * 3600,
-	"sgt": 8 * 3600, "hkt": 8 * 3600, "pht": 8 * 3600, "awst": 8 * 3600, "jst": 9 * 3600, "kst": 9 * 3600,
-	"acst": 9*3600 + 1800, "acdt": 10*3600 + 1800, "aest": 10 * 3600, "aedt": 11 * 3600,
-	"nzst": 12 * 3600, "nzdt": 13 * 3600,
-}
+var abbreviations = sync.OnceValue(func() map[string]int {
+	return map[string]int{
+		"utc": 0, "gmt": 0, "z": 0, "wet": 0,
+		"pst": -8 * 3600, "pdt": -7 * 3600, "mst": -7 * 3600, "mdt": -6 * 3600,
+		"cst": -6 * 3600, "cdt": -5 * 3600, "est": -5 * 3600, "edt": -4 * 3600,
+		"akst": -9 * 3600, "akdt": -8 * 3600, "hst": -10 * 3600, "ast": -4 * 3600, "adt": -3 * 3600,
+		"nst": -(3*3600 + 1800), "ndt": -(2*3600 + 1800), "brt": -3 * 3600, "art": -3 * 3600, "clt": -4 * 3600,
+		"bst": 3600, "west": 3600, "cet": 3600, "cest": 7200, "eet": 7200, "eest": 3 * 3600,
+		"msk": 3 * 3600, "trt": 3 * 3600, "sast": 7200, "cat": 7200, "eat": 3 * 3600, "wat": 3600,
+		"gst": 4 * 3600, "pkt": 5 * 3600, "ist": 5*3600 + 1800, "npt": 5*3600 + 2700, "wib": 7 * 3600, "ict": 7 * 3600,
+		"sgt": 8 * 3600, "hkt": 8 * 3600, "pht": 8 * 3600, "awst": 8 * 3600, "jst": 9 * 3600, "kst": 9 * 3600,
+		"acst": 9*3600 + 1800, "acdt": 10*3600 + 1800, "aest": 10 * 3600, "aedt": 11 * 3600,
+		"nzst": 12 * 3600, "nzdt": 13 * 3600,
+	}
+})
 
 // regions are names that mean a zone with its own summer time.
-var regions = map[string]string{
-	"pt": "America/Los_Angeles", "pacific": "America/Los_Angeles",
-	"mt": "America/Denver", "mountain": "America/Denver",
-	"ct": "America/Chicago", "central": "America/Chicago",
-	"et": "America/New_York", "eastern": "America/New_York",
-	"beijing": "Asia/Shanghai",
-}
+var regions = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"pt": "America/Los_Angeles", "pacific": "America/Los_Angeles",
+		"mt": "America/Denver", "mountain": "America/Denver",
+		"ct": "America/Chicago", "central": "America/Chicago",
+		"et": "America/New_York", "eastern": "America/New_York",
+		"beijing": "Asia/Shanghai",
+	}
+})
 
 // zoneName is the safe charset of a tz database name. Dots and leading slashes
 // are not in it, so no name can lead out of the database.
@@ -141,7 +146,7 @@ func (p *parser) named(w, original string, q question) (*time.Location, bool) {
 	if w == "local" && p.words("time") {
 		return q.loc, true
 	}
-	if region, ok := regions[w]; ok && (len(w) > 2 || capital) {
+	if region, ok := regions()[w]; ok && (len(w) > 2 || capital) {
 		season := p.oneOf("standard", "daylight")
 		timeSaid := p.oneOf("time")
 		if w == "central" && !season && !timeSaid && !p.zoneEnds() {
@@ -158,7 +163,7 @@ func (p *parser) named(w, original string, q question) (*time.Location, bool) {
 		p.i = after
 		return time.UTC, true
 	}
-	off, ok := abbreviations[w]
+	off, ok := abbreviations()[w]
 	if !ok || !capital {
 		return nil, false
 	}

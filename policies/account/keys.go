@@ -3,6 +3,7 @@ package account
 import (
 	"path"
 	"strings"
+	"sync"
 )
 
 // keys tells the account of an agent that takes any provider's API key from
@@ -47,15 +48,17 @@ func (l *Launch) keys() who {
 func (l *Launch) keyAt(w who) who {
 	for _, kv := range l.Profile.Account.Bases {
 		if name, provider, _ := strings.Cut(kv, "="); provider == w.provider && l.Env(name) != "" {
-			return l.at(w, l.Env(name), ownHosts[w.provider]...)
+			return l.at(w, l.Env(name), ownHosts()[w.provider]...)
 		}
 	}
 	return w
 }
 
 // ownHosts are the hosts of the providers' own APIs, whose URL says nothing.
-var ownHosts = map[string][]string{
-	"anthropic": {"api.anthropic.com"},
-	"openai":    openAIHosts,
-	"google":    {"generativelanguage.googleapis.com"},
-}
+var ownHosts = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"anthropic": {"api.anthropic.com"},
+		"openai":    openAIHosts,
+		"google":    {"generativelanguage.googleapis.com"},
+	}
+})
