@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"qshim/cmd/internal/cmdline"
 	"qshim/cmd/internal/painter"
 	"qshim/lockfile"
 	"qshim/lockfile/fault"
@@ -240,106 +240,62 @@ var settingFlags = []struct{ name, help string }{
 // ownWords are the first words that are qshim's own, not an agent's.
 var ownWords = []string{
 	"completion", "config", "continue", "demo", "doctor", "explain", "help", "hold", "init", "link", "log", "queue", "release", "status",
-	"unlink", "version", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd,
+	"unlink", "version", cmdline.Request, cmdline.RequestPlain,
+}
+
+// commands are those of qshim's own, a file each.
+var commands = []func(*app) *cmdline.Command{
+	statusCmd, logCmd, queueCmd, holdCmd, releaseCmd, continueCmd, initCmd, linkCmd, unlinkCmd, configCmd, doctorCmd, demoCmd,
+	versionCmd, explainCmd, helpCmd, completionCmd,
 }
 
 // root is the command line. What follows AGENT belongs to it, byte for byte:
 // flags are read only up to the first word.
-func (a *app) root() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "qshim [flags] AGENT [args...]",
-		Short: "Run an agent CLI so that siblings on one account wait together",
-		Long:  rootHelp,
-		Args:  cobra.ArbitraryArgs,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) root() *cmdline.Command {
+	c := &cmdline.Command{
+		Use:      "qshim [flags] AGENT [args...]",
+		Long:     rootHelp,
+		Flags:    a.ownFlags(),
+		MaxArgs:  cmdline.AnyArgs,
+		Verbatim: true,
+		Complete: func(args []string) cmdline.Offer {
 			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault // the agent's own
+				return cmdline.Offer{} // the agent's own
 			}
-			return a.agentsInPath(), cobra.ShellCompDirectiveDefault
+			return a.agentsInPath()
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Run: func(ctx context.Context, args []string) error {
 			if len(args) == 0 {
 				return usagef("which agent? For example: qshim claude (all commands: qshim --help)")
 			}
-			return a.runAgent(cmd.Context(), args)
+			return a.runAgent(ctx, args)
 		},
-		SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
-	c.SetOut(a.stdout)
-	c.SetErr(a.stderr)
-	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return seeHelp(cmd, err) })
-	f := c.PersistentFlags()
-	f.StringVar(&a.file, "config", "", "config file (default ~/.config/qshim/config.toml)")
-	for _, s := range settingFlags {
-		f.Var(&settingFlag{a: a, key: underscored(s.name)}, s.name, s.help)
+	for _, sub := range commands {
+		c.Add(sub(a))
 	}
-	for _, b := range []struct{ name, help string }{
-		{"now", "launch at once, in spite of every hold"},
-		{"no-adjust", "leave the agent's arguments and environment as they are"},
-	} {
-		f.Var(&settingFlag{a: a, key: underscored(b.name), bool: true}, b.name, b.help)
-		f.Lookup(b.name).NoOptDefVal = "true"
-	}
-	c.Flags().SetInterspersed(false)
-	for _, sub := range []func(*app) *cobra.Command{statusCmd, logCmd, queueCmd, holdCmd, releaseCmd, continueCmd, initCmd, linkCmd, unlinkCmd, configCmd, doctorCmd, demoCmd, versionCmd, explainCmd} {
-		c.AddCommand(sub(a))
-	}
-	c.SetHelpCommand(helpCmd())
-	c.InitDefaultHelpCmd()
-	c.InitDefaultCompletionCmd()
-	completionNeedsShell(c)
-	checkArgs(c)
 	return c
 }
 
-// seeHelp is a mistake on the command line.
-func seeHelp(cmd *cobra.Command, err error) error {
-	return usagef("%v (see: %s --help)", err, cmd.CommandPath())
-}
-
-// checkArgs makes wrong arguments of every command usage errors.
-func checkArgs(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return seeHelp(cmd, err)
-			}
+// ownFlags are those of every command and of a launch. The configuration knows
+// the form of what they say.
+func (a *app) ownFlags() []*cmdline.Flag {
+	setting := func(name, kind, help string) *cmdline.Flag {
+		return &cmdline.Flag{Name: name, Kind: kind, Help: help, Set: func(s string) error {
+			a.flags[strings.ReplaceAll(name, "-", "_")] = s
 			return nil
-		}
+		}}
 	}
-	for _, sub := range c.Commands() {
-		checkArgs(sub)
+	flags := []*cmdline.Flag{
+		cmdline.String(&a.file, "config", "config file (default ~/.config/qshim/config.toml)"),
+		setting("now", "", "launch at once, in spite of every hold"),
+		setting("no-adjust", "", "leave the agent's arguments and environment as they are"),
 	}
-}
-
-// settingFlag hands a flag's text to the configuration, which knows its form.
-type settingFlag struct {
-	a    *app
-	key  string
-	bool bool
-}
-
-func (f *settingFlag) String() string {
-	if f.a == nil {
-		return ""
+	for _, s := range settingFlags {
+		flags = append(flags, setting(s.name, "string", s.help))
 	}
-	return f.a.flags[f.key]
+	return flags
 }
-
-func (f *settingFlag) Set(s string) error {
-	f.a.flags[f.key] = s
-	return nil
-}
-
-func (f *settingFlag) Type() string {
-	if f.bool {
-		return "bool"
-	}
-	return "string"
-}
-
-func underscored(s string) string { return strings.ReplaceAll(s, "-", "_") }
 
 // run is qshim's whole life.
 func (a *app) run(ctx context.Context, argv []string) int {
@@ -363,11 +319,18 @@ func (a *app) dispatch(ctx context.Context, argv []string) error {
 	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && !slices.Contains(ownWords, argv[1]) {
 		return a.runAgent(ctx, argv[1:]) // as root would, after making all commands
 	}
-	c := a.root()
-	if len(argv) > 1 {
-		c.SetArgs(argv[1:])
-	} else {
-		c.SetArgs([]string{})
+	words := argv[min(1, len(argv)):]
+	if len(words) > 0 && (words[0] == cmdline.Request || words[0] == cmdline.RequestPlain) {
+		return a.offer(words[0] == cmdline.RequestPlain, words[1:])
 	}
-	return c.ExecuteContext(ctx)
+	call, err := a.root().Parse(words)
+	if m := (*cmdline.Mistake)(nil); errors.As(err, &m) {
+		return usagef("%s", mistakeWords(m))
+	} else if err != nil {
+		return err
+	}
+	if call.Help {
+		return printHelp(a.stdout, call.Command)
+	}
+	return call.Command.Run(ctx, call.Args)
 }

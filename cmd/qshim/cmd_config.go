@@ -1,30 +1,30 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/policies/agents"
 	"qshim/policies/config"
 )
 
-func configCmd(a *app) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "config show|check",
-		Short: "Show the effective configuration, or check it and your agent profiles",
-		RunE: func(_ *cobra.Command, args []string) error {
+func configCmd(a *app) *cmdline.Command {
+	c := &cmdline.Command{
+		Use:     "config show|check",
+		Short:   "Show the effective configuration, or check it and your agent profiles",
+		MaxArgs: cmdline.AnyArgs,
+		Run: func(_ context.Context, args []string) error {
 			if len(args) > 0 {
 				return usagef("config has no command %q: show or check", args[0])
 			}
 			return usagef("config show prints the effective values, config check looks for mistakes")
 		},
 	}
-	c.AddCommand(configShowCmd(a), configCheckCmd(a))
-	return c
+	return c.Add(configShowCmd(a), configCheckCmd(a))
 }
 
 // valueJSON is one value as `config show --json` prints it. Fields are only ever added.
@@ -37,14 +37,19 @@ type valueJSON struct {
 	Line  int    `json:"line,omitempty"`
 }
 
-func configShowCmd(a *app) *cobra.Command {
+func configShowCmd(a *app) *cmdline.Command {
 	var asJSON, changed bool
-	c := &cobra.Command{
-		Use:   "show [KEY]",
-		Short: "Print every effective value and where it comes from",
-		Long:  configShowHelp,
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+	return &cmdline.Command{
+		Use:      "show [KEY]",
+		Short:    "Print every effective value and where it comes from",
+		Long:     configShowHelp,
+		MaxArgs:  1,
+		Complete: a.completeSettings,
+		Flags: []*cmdline.Flag{
+			cmdline.Bool(&asJSON, "json", jsonFlag),
+			cmdline.Bool(&changed, "changed", "only what is not a default"),
+		},
+		Run: func(_ context.Context, args []string) error {
 			if err := a.load(); err != nil {
 				return err
 			}
@@ -63,9 +68,20 @@ func configShowCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
-	c.Flags().BoolVar(&changed, "changed", false, "only what is not a default")
-	return c
+}
+
+// completeSettings offers the keys of the configuration as it is.
+func (a *app) completeSettings(args []string) cmdline.Offer {
+	o := cmdline.Offer{Files: cmdline.NoFiles}
+	if a.load() != nil || len(args) > 0 {
+		return o
+	}
+	for _, v := range a.config.Values() {
+		if v.Scope == "" {
+			o.Words = append(o.Words, cmdline.Word{Text: v.Key, About: v.Text})
+		}
+	}
+	return o
 }
 
 // shownValues are those of a key, or below it ("rate").
@@ -87,12 +103,16 @@ func (a *app) shownValues(want string, changed bool) []valueJSON {
 	return list
 }
 
-func configCheckCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "check [PROFILE.toml...]",
-		Short: "Check the config file and your agent profiles, their examples too",
-		Long:  configCheckHelp,
-		RunE: func(_ *cobra.Command, args []string) error {
+func configCheckCmd(a *app) *cmdline.Command {
+	return &cmdline.Command{
+		Use:     "check [PROFILE.toml...]",
+		Short:   "Check the config file and your agent profiles, their examples too",
+		Long:    configCheckHelp,
+		MaxArgs: cmdline.AnyArgs,
+		Complete: func([]string) cmdline.Offer {
+			return cmdline.Offer{Words: []cmdline.Word{{Text: "toml"}}, Files: cmdline.OnlyFiles}
+		},
+		Run: func(_ context.Context, args []string) error {
 			c := checker{a: a}
 			if len(args) == 0 {
 				c.config()
@@ -108,9 +128,6 @@ func configCheckCmd(a *app) *cobra.Command {
 				return &exitError{code: exitUsage}
 			}
 			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
 }

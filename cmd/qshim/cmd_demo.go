@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"qshim/cmd/internal/cmdline"
 	"qshim/cmd/internal/fakeprovider/tier"
 )
 
@@ -35,20 +35,19 @@ const (
 // that costs a request like at the real providers, and a stated wait.
 var demoBucket = tier.Limits{RPM: 50, Burst: 0.08, RetryAfter: 4, CountRefused: true}
 
-func demoCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+func demoCmd(a *app) *cmdline.Command {
+	return &cmdline.Command{
 		Use:   "demo",
 		Short: "See it work: no account, no agent, no network",
 		Long: `See it work in under a minute, with no account, no agent and no network: small
 scripted agents that paint like Claude Code share one account of a fake provider
 on this machine, once under qshim and once alone, at the same time.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Run: func(ctx context.Context, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return a.demo(ctx, self)
 		},

@@ -9,24 +9,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/lockfile"
 	"qshim/policies/account"
 	"qshim/policies/agents"
 	"qshim/shim"
 )
 
-func doctorCmd(a *app) *cobra.Command {
+func doctorCmd(a *app) *cmdline.Command {
 	var repair bool
-	c := &cobra.Command{
+	return &cmdline.Command{
 		Use:   "doctor",
 		Short: "Check the set-up: agents, accounts, state directory",
 		Long: `Check the set-up: which agents are found and in which versions, whose account
 each would use, what is adjusted in a launch, whether the state directory works,
 and which running agents are not governed. Exit code 1 when something is wrong.`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Flags: []*cmdline.Flag{cmdline.Bool(&repair, "repair", "mend what can be mended safely; nothing is deleted")},
+		Run: func(context.Context, []string) error {
 			if err := a.load(); err != nil {
 				return err
 			}
@@ -38,8 +37,6 @@ and which running agents are not governed. Exit code 1 when something is wrong.`
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&repair, "repair", false, "mend what can be mended safely; nothing is deleted")
-	return c
 }
 
 // doctor looks and says. Unless it may repair it changes nothing that a launch

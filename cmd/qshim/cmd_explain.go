@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/detect"
 )
 
@@ -27,35 +27,32 @@ type explainArgs struct {
 }
 
 // explainCmd reads rows, bytes or a recording and says what they mean.
-func explainCmd(app *app) *cobra.Command {
-	var a explainArgs
-	c := &cobra.Command{
-		Use:           "explain [flags] FILE|-",
-		Short:         explainShort,
-		Long:          explainLong,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+func explainCmd(app *app) *cmdline.Command { return app.explainCommand(app.stdin, app.stdout) }
+
+func (app *app) explainCommand(in io.Reader, out io.Writer) *cmdline.Command {
+	a := explainArgs{cols: 80, rows: 24}
+	return &cmdline.Command{
+		Use:     "explain [flags] FILE|-",
+		Short:   explainShort,
+		Long:    explainLong,
+		MaxArgs: cmdline.AnyArgs,
+		Flags: []*cmdline.Flag{
+			cmdline.String(&a.agent, "agent", explainFlagAgent),
+			cmdline.String(&a.mode, "mode", explainFlagMode),
+			cmdline.String(&a.now, "now", explainFlagNow),
+			cmdline.String(&a.tz, "tz", explainFlagTZ),
+			cmdline.Int(&a.cols, "cols", explainFlagCols),
+			cmdline.Int(&a.rows, "rows", explainFlagRows),
+			cmdline.Bool(&a.raw, "raw", explainFlagRaw),
+			cmdline.Bool(&a.json, "json", explainFlagJSON),
+		},
+		Run: func(_ context.Context, args []string) error {
 			if len(args) != 1 {
 				return explainUsagef(explainWantsFile)
 			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			return app.runExplain(a, args[0], c.InOrStdin(), c.OutOrStdout())
+			return app.runExplain(a, args[0], in, out)
 		},
 	}
-	f := c.Flags()
-	f.StringVar(&a.agent, "agent", "", explainFlagAgent)
-	f.StringVar(&a.mode, "mode", "", explainFlagMode)
-	f.StringVar(&a.now, "now", "", explainFlagNow)
-	f.StringVar(&a.tz, "tz", "", explainFlagTZ)
-	f.IntVar(&a.cols, "cols", 80, explainFlagCols)
-	f.IntVar(&a.rows, "rows", 24, explainFlagRows)
-	f.BoolVar(&a.raw, "raw", false, explainFlagRaw)
-	f.BoolVar(&a.json, "json", false, explainFlagJSON)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainUsagef("%v", err) })
-	return c
 }
 
 // explainUsageError is a mistake in the command line: exit code 2.

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/detect/finding"
 	"qshim/detect/when"
 	"qshim/lockfile"
@@ -13,14 +13,20 @@ import (
 	"qshim/policies/config"
 )
 
-func holdCmd(a *app) *cobra.Command {
+func holdCmd(a *app) *cmdline.Command {
 	var forText, untilText, why string
-	c := &cobra.Command{
-		Use:               "hold LIMITER --for 2h|--until 18:00 [--why TEXT]",
-		Short:             "Hold a limiter yourself: its sessions wait until then",
-		Long:              holdHelp,
-		ValidArgsFunction: a.completeAllLimiters,
-		RunE: func(cmd *cobra.Command, args []string) error {
+	return &cmdline.Command{
+		Use:      "hold LIMITER --for 2h|--until 18:00 [--why TEXT]",
+		Short:    "Hold a limiter yourself: its sessions wait until then",
+		Long:     holdHelp,
+		MaxArgs:  cmdline.AnyArgs,
+		Complete: a.completeAllLimiters,
+		Flags: []*cmdline.Flag{
+			cmdline.String(&forText, "for", "how long: 90m, 2h, 1d12h"),
+			cmdline.String(&untilText, "until", "until when: 18:00, 6pm, tomorrow 9:00, an RFC 3339 time"),
+			cmdline.String(&why, "why", "a word for those who wonder"),
+		},
+		Run: func(ctx context.Context, args []string) error {
 			if len(args) != 1 {
 				return usagef("hold takes one LIMITER (see: qshim status)")
 			}
@@ -42,7 +48,7 @@ func holdCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err = store.Update(cmd.Context(), func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+			l, err = store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 				return a.policy.Hold(old, policies.Input{Now: now}, id, until, source, oneLine(why))
 			})
 			if err != nil {
@@ -52,11 +58,6 @@ func holdCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	f := c.Flags()
-	f.StringVar(&forText, "for", "", "how long: 90m, 2h, 1d12h")
-	f.StringVar(&untilText, "until", "", "until when: 18:00, 6pm, tomorrow 9:00, an RFC 3339 time")
-	f.StringVar(&why, "why", "", "a word for those who wonder")
-	return c
 }
 
 // longestHold bounds a person's hold: what is meant for good is not a pause.
@@ -108,14 +109,18 @@ func drawing(l lockfile.Ledger, id string) (n int) {
 }
 
 // completeAllLimiters offers every limiter to the shell.
-func (a *app) completeAllLimiters(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeAllLimiters(args []string) cmdline.Offer {
 	l, err := a.readLedger()
 	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return cmdline.Offer{Files: cmdline.NoFiles}
 	}
-	var out []string
-	for _, id := range allLimiters(l) {
-		out = append(out, id+"\t"+l.Limiters[id].Label)
+	return offerLimiters(l, allLimiters(l))
+}
+
+func offerLimiters(l lockfile.Ledger, ids []string) cmdline.Offer {
+	o := cmdline.Offer{Files: cmdline.NoFiles}
+	for _, id := range ids {
+		o.Words = append(o.Words, cmdline.Word{Text: id, About: l.Limiters[id].Label})
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return o
 }

@@ -1,66 +1,43 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"strings"
 
-	"github.com/spf13/cobra"
+	"qshim/cmd/internal/cmdline"
 )
 
-// shell is one that init knows.
-type shell struct {
-	// alias defines one, unless the user has an alias or a function of the name.
-	alias string
-	// before and after stand around the completion script, which needs what
-	// they ask for.
-	before, after string
-	completion    func(root *cobra.Command, w io.Writer) error
+// aliasLines define an alias in a shell, unless the user has an alias or a
+// function of the name. Each is safe to eval twice.
+var aliasLines = map[string]string{
+	"bash": "[[ $(type -t %[1]s) == @(alias|function) ]] || alias %[1]s='qshim %[1]s'\n",
+	"zsh":  "(( ${+aliases[%[1]s]} || ${+functions[%[1]s]} )) || alias %[1]s='qshim %[1]s'\n",
+	"fish": "functions -q %[1]s; or alias %[1]s 'qshim %[1]s'\n",
 }
 
-// shells by name. Each line is safe to eval twice.
-var shells = map[string]shell{
-	"bash": {
-		alias: "[[ $(type -t %[1]s) == @(alias|function) ]] || alias %[1]s='qshim %[1]s'\n",
-		// The script stands on bash-completion.
-		before: "if declare -F _get_comp_words_by_ref >/dev/null; then\n", after: "fi\n",
-		completion: func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
-	},
-	"zsh": {
-		alias:  "(( ${+aliases[%[1]s]} || ${+functions[%[1]s]} )) || alias %[1]s='qshim %[1]s'\n",
-		before: "if (( ${+functions[compdef]} )); then\n", after: "fi\n",
-		completion: func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
-	},
-	"fish": {
-		alias:      "functions -q %[1]s; or alias %[1]s 'qshim %[1]s'\n",
-		completion: func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
-	},
-}
-
-func initCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:       "init bash|zsh|fish",
-		Short:     "Print aliases and completion for a shell to eval",
-		Long:      initHelp,
-		ValidArgs: []string{"bash", "zsh", "fish"},
-		RunE: func(cmd *cobra.Command, args []string) error {
+func initCmd(a *app) *cmdline.Command {
+	return &cmdline.Command{
+		Use:      "init bash|zsh|fish",
+		Short:    "Print aliases and completion for a shell to eval",
+		Long:     initHelp,
+		MaxArgs:  cmdline.AnyArgs,
+		Complete: offerShells,
+		Run: func(_ context.Context, args []string) error {
 			if len(args) != 1 {
 				return usagef("init for which shell? bash, zsh or fish (see: qshim init --help)")
 			}
-			sh, ok := shells[args[0]]
+			line, ok := aliasLines[args[0]]
 			if !ok {
 				return usagef("init knows bash, zsh and fish, not %q", args[0])
 			}
-			var b bytes.Buffer
+			var b strings.Builder
 			for _, name := range a.aliases() {
-				fmt.Fprintf(&b, sh.alias, name)
+				fmt.Fprintf(&b, line, name)
 			}
-			b.WriteString(sh.before)
-			if err := sh.completion(cmd.Root(), &b); err != nil {
-				return err
-			}
-			b.WriteString(sh.after)
-			_, err := a.stdout.Write(b.Bytes())
+			b.WriteString(completionScripts[args[0]])
+			_, err := io.WriteString(a.stdout, b.String())
 			return err
 		},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,16 +11,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"qshim/cmd/internal/cmdline"
 )
 
-func linkCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "link [DIR] AGENT...",
-		Short:             "Make links named like agents, for programs that start agents themselves",
-		Long:              linkHelp,
-		ValidArgsFunction: a.completeAgents,
-		RunE: func(_ *cobra.Command, args []string) error {
+func linkCmd(a *app) *cmdline.Command {
+	return &cmdline.Command{
+		Use:      "link [DIR] AGENT...",
+		Short:    "Make links named like agents, for programs that start agents themselves",
+		Long:     linkHelp,
+		MaxArgs:  cmdline.AnyArgs,
+		Complete: func([]string) cmdline.Offer { return a.agentsInPath() },
+		Run: func(_ context.Context, args []string) error {
 			l, names, err := a.links(args)
 			if err != nil {
 				return err
@@ -32,13 +34,14 @@ func linkCmd(a *app) *cobra.Command {
 	}
 }
 
-func unlinkCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "unlink [DIR] [AGENT...]",
-		Short:             "Remove links that qshim link has made; without AGENT all of them",
-		Long:              unlinkHelp,
-		ValidArgsFunction: a.completeLinks,
-		RunE: func(_ *cobra.Command, args []string) error {
+func unlinkCmd(a *app) *cmdline.Command {
+	return &cmdline.Command{
+		Use:      "unlink [DIR] [AGENT...]",
+		Short:    "Remove links that qshim link has made; without AGENT all of them",
+		Long:     unlinkHelp,
+		MaxArgs:  cmdline.AnyArgs,
+		Complete: a.completeLinks,
+		Run: func(_ context.Context, args []string) error {
 			l, names, err := a.links(args)
 			if err != nil {
 				return err
@@ -287,16 +290,14 @@ func (l *links) inPath() bool {
 	})
 }
 
-// completeAgents offers the agents that are there.
-func (a *app) completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return a.agentsInPath(), cobra.ShellCompDirectiveDefault
-}
-
 // completeLinks offers the links that are there.
-func (a *app) completeLinks(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeLinks(args []string) (o cmdline.Offer) {
 	l, _, err := a.links(args)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return o
 	}
-	return l.ours(), cobra.ShellCompDirectiveDefault
+	for _, name := range l.ours() {
+		o.Words = append(o.Words, cmdline.Word{Text: name})
+	}
+	return o
 }

@@ -9,30 +9,32 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
+	"qshim/cmd/internal/cmdline"
 )
 
-func logCmd(a *app) *cobra.Command {
+func logCmd(a *app) *cmdline.Command {
 	var asJSON, follow, unrecognised bool
-	var since string
-	c := &cobra.Command{
+	since := "24h"
+	followFlag := cmdline.Bool(&follow, "follow", "wait for more, until Ctrl-C")
+	followFlag.Short = 'f'
+	return &cmdline.Command{
 		Use:   "log",
 		Short: "Show what was found and decided, and why",
 		Long:  logHelp,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Flags: []*cmdline.Flag{
+			cmdline.Bool(&asJSON, "json", "print one JSON object a line"),
+			followFlag,
+			cmdline.String(&since, "since", "how far back: a duration (2h, 3d) or an RFC 3339 time; all: everything kept"),
+			cmdline.Bool(&unrecognised, "unrecognised", "only turns that failed on limit words that no rule knows, with all their rows"),
+		},
+		Run: func(ctx context.Context, _ []string) error {
 			from, err := parseSince(since, a.now())
 			if err != nil {
 				return err
 			}
-			return a.printLog(cmd.Context(), from, follow, asJSON, unrecognised)
+			return a.printLog(ctx, from, follow, asJSON, unrecognised)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
-	c.Flags().StringVar(&since, "since", "24h", "how far back: a duration (2h, 3d) or an RFC 3339 time; all: everything kept")
-	c.Flags().BoolVar(&unrecognised, "unrecognised", false, "only turns that failed on limit words that no rule knows, with all their rows")
-	return c
 }
 
 // driftEvent is the log's word for a turn that an agent calls failed, with rows

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/lockfile"
 	"qshim/policies"
 )
@@ -35,15 +35,21 @@ type queuedJSON struct {
 	why policies.Decision
 }
 
-func queueCmd(a *app) *cobra.Command {
-	var first string
+func queueCmd(a *app) *cmdline.Command {
+	var first *string
 	var asJSON bool
-	c := &cobra.Command{
-		Use:               "queue [LIMITER]",
-		Short:             "Show who waits, in which order, why and until when",
-		Long:              queueHelp,
-		ValidArgsFunction: a.completeAllLimiters,
-		RunE: func(cmd *cobra.Command, args []string) error {
+	return &cmdline.Command{
+		Use:      "queue [LIMITER]",
+		Short:    "Show who waits, in which order, why and until when",
+		Long:     queueHelp,
+		MaxArgs:  cmdline.AnyArgs,
+		Complete: a.completeAllLimiters,
+		Flags: []*cmdline.Flag{
+			{Name: "first", Kind: "string", Help: "put this session first, wherever it waits", Complete: a.completeWaiting,
+				Set: func(s string) error { first = &s; return nil }},
+			cmdline.Bool(&asJSON, "json", jsonFlag),
+		},
+		Run: func(ctx context.Context, args []string) error {
 			if len(args) > 1 {
 				return usagef("queue takes at most one LIMITER (see: qshim status)")
 			}
@@ -52,8 +58,8 @@ func queueCmd(a *app) *cobra.Command {
 				return err
 			}
 			defer store.Close()
-			if cmd.Flags().Changed("first") {
-				return a.putFirst(cmd, store, first)
+			if first != nil {
+				return a.putFirst(ctx, store, *first)
 			}
 			l, err := store.Read()
 			if err != nil {
@@ -73,14 +79,10 @@ func queueCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&first, "first", "", "put this session first, wherever it waits")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
-	_ = c.RegisterFlagCompletionFunc("first", a.completeWaiting) // the flag is there
-	return c
 }
 
 // putFirst writes limiters only: a session's record is its own shim's.
-func (a *app) putFirst(cmd *cobra.Command, store *lockfile.Dir, name string) error {
+func (a *app) putFirst(ctx context.Context, store *lockfile.Dir, name string) error {
 	l, err := store.Read()
 	if err != nil {
 		return err
@@ -90,7 +92,7 @@ func (a *app) putFirst(cmd *cobra.Command, store *lockfile.Dir, name string) err
 		return err
 	}
 	var on []string
-	l, err = store.Update(cmd.Context(), func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	l, err = store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		var events []lockfile.Event
 		old, events, on = a.policy.First(old, policies.Input{Now: a.now()}, id)
 		return old, events
@@ -150,16 +152,16 @@ func isFirst(lim lockfile.Limiter, session string) bool {
 }
 
 // completeWaiting offers the sessions that wait.
-func (a *app) completeWaiting(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeWaiting() cmdline.Offer {
+	o := cmdline.Offer{Files: cmdline.NoFiles}
 	l, err := a.readLedger()
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return o
 	}
-	var out []string
 	for _, q := range queues(a.policy, l, "", a.now()) {
 		for _, s := range q.Queue {
-			out = append(out, s.Session+"\t"+s.Agent)
+			o.Words = append(o.Words, cmdline.Word{Text: s.Session, About: s.Agent})
 		}
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return o
 }

@@ -1,17 +1,17 @@
 package main
 
 import (
+	"context"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/lockfile"
 	"qshim/policies"
 )
 
-func releaseCmd(a *app) *cobra.Command {
+func releaseCmd(a *app) *cmdline.Command {
 	var all bool
-	c := &cobra.Command{
+	return &cmdline.Command{
 		Use:   "release LIMITER|--all",
 		Short: "End holds now: the sessions that wait go on one after another",
 		Long: `End the holds of a limiter now. The sessions that wait go on one after another,
@@ -19,8 +19,10 @@ so that they do not all hit the provider in the same second.
 
 LIMITER is an ID or a label as 'qshim status' shows it, or a part that fits only
 one.`,
-		ValidArgsFunction: a.completeLimiters,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		MaxArgs:  cmdline.AnyArgs,
+		Complete: a.completeLimiters,
+		Flags:    []*cmdline.Flag{cmdline.Bool(&all, "all", "every limiter that is held")},
+		Run: func(ctx context.Context, args []string) error {
 			if all == (len(args) == 1) || len(args) > 1 || len(args) == 1 && args[0] == "" {
 				return usagef("release takes one LIMITER (see: qshim status) or --all")
 			}
@@ -37,7 +39,7 @@ one.`,
 			if err != nil {
 				return err
 			}
-			_, err = store.Update(cmd.Context(), func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+			_, err = store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 				var events []lockfile.Event
 				for _, id := range ids {
 					var ev []lockfile.Event
@@ -53,8 +55,6 @@ one.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "every limiter that is held")
-	return c
 }
 
 // chooseLimiters returns the held limiters that args name: all where it names none.
@@ -76,11 +76,10 @@ func chooseLimiters(l lockfile.Ledger, args []string) ([]string, error) {
 }
 
 // completeLimiters offers the held limiters to the shell.
-func (a *app) completeLimiters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeLimiters(args []string) cmdline.Offer {
 	l, err := a.readLedger()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+	if err != nil || len(args) > 0 {
+		return cmdline.Offer{Files: cmdline.NoFiles}
 	}
-	ids, _ := chooseLimiters(l, nil) // without an argument there is no error
-	return ids, cobra.ShellCompDirectiveNoFileComp
+	return offerLimiters(l, heldLimiters(l))
 }

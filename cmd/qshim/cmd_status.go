@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"sort"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/detect/finding"
 	"qshim/lockfile"
 	"qshim/policies"
@@ -66,13 +66,13 @@ type sessionStatus struct {
 	Context  int64             `json:"context,omitempty"` // tokens of its conversation; 0: not known
 }
 
-func statusCmd(a *app) *cobra.Command {
+func statusCmd(a *app) *cmdline.Command {
 	var asJSON bool
-	c := &cobra.Command{
+	return &cmdline.Command{
 		Use:   "status",
 		Short: "Show limiters, holds and sessions",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Flags: []*cmdline.Flag{cmdline.Bool(&asJSON, "json", jsonFlag)},
+		Run: func(context.Context, []string) error {
 			l, err := a.readLedger()
 			if err != nil {
 				return err
@@ -85,8 +85,6 @@ func statusCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON for programs")
-	return c
 }
 
 // statusOf turns a snapshot into what people and programs are shown: live

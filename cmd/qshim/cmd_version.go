@@ -1,21 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/lockfile"
 )
 
-func versionCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+func versionCmd(a *app) *cmdline.Command {
+	return &cmdline.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Run: func(context.Context, []string) error {
 			_, err := fmt.Fprintln(a.stdout, versionLine())
 			return err
 		},

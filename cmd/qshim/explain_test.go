@@ -13,13 +13,11 @@ import (
 // explainRun runs the command on stdin text.
 func explainRun(t *testing.T, in string, args ...string) (string, error) {
 	t.Helper()
-	c := explainCmd(newApp())
 	var out bytes.Buffer
-	c.SetIn(strings.NewReader(in))
-	c.SetOut(&out)
-	c.SetErr(&out)
-	c.SetArgs(args)
-	err := c.Execute()
+	call, err := newApp().explainCommand(strings.NewReader(in), &out).Parse(args)
+	if err == nil {
+		err = call.Command.Run(t.Context(), call.Args)
+	}
 	return out.String(), err
 }
 

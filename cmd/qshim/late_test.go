@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"qshim/cmd/internal/cmdline"
 	"qshim/lockfile"
 )
 
@@ -118,9 +117,9 @@ func (d *desk) onlySession() (s lockfile.Session) {
 
 // A word that is not in the list would be taken for an agent's.
 func TestOwnWords(t *testing.T) {
-	want := []string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+	want := []string{cmdline.Request, cmdline.RequestPlain}
 	for _, c := range newApp().root().Commands() {
-		want = append(append(want, c.Name()), c.Aliases...)
+		want = append(want, c.Name())
 	}
 	slices.Sort(want)
 	got := slices.Sorted(slices.Values(ownWords))

@@ -30,7 +30,7 @@ the rules of both modes apply. An agent without a profile is read as generic.`
 	explainFlagRaw   = "FILE is raw terminal bytes"
 	explainFlagJSON  = "print JSON"
 
-	explainWantsFile = "wants one FILE, or - for standard input"
+	explainWantsFile = "wants one FILE, or - for standard input (see: qshim explain --help)"
 	explainBadMode   = "--mode %q: write tui or headless"
 	explainBadSize   = "--cols %d --rows %d: columns are 1 to 1000, rows 1 to 500"
 	explainBadNow    = "--now %q: write a time such as 2026-11-29T16:45:00Z"
