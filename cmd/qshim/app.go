@@ -76,14 +76,11 @@ func usagef(format string, args ...any) error {
 // exitCode is what err ends qshim with.
 func exitCode(err error) int {
 	var e *exitError
-	var u *explainUsageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &u):
-		return exitUsage
 	}
 	return exitFailed
 }
@@ -323,7 +320,12 @@ func (a *app) dispatch(ctx context.Context, argv []string) error {
 	if len(words) > 0 && (words[0] == cmdline.Request || words[0] == cmdline.RequestPlain) {
 		return a.offer(words[0] == cmdline.RequestPlain, words[1:])
 	}
-	call, err := a.root().Parse(words)
+	return a.command(ctx, a.root(), words)
+}
+
+// command reads words against c and does what they ask for.
+func (a *app) command(ctx context.Context, c *cmdline.Command, words []string) error {
+	call, err := c.Parse(words)
 	if m := (*cmdline.Mistake)(nil); errors.As(err, &m) {
 		return usagef("%s", mistakeWords(m))
 	} else if err != nil {

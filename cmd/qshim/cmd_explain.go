@@ -55,16 +55,9 @@ func (app *app) explainCommand(in io.Reader, out io.Writer) *cmdline.Command {
 	}
 }
 
-// explainUsageError is a mistake in the command line: exit code 2.
-type explainUsageError struct{ msg string }
-
-func (e *explainUsageError) Error() string { return e.msg }
-
-// ExitCode is the status that the doorstep exits with.
-func (e *explainUsageError) ExitCode() int { return 2 }
-
+// explainUsagef is a mistake of the caller's: exit 2.
 func explainUsagef(format string, args ...any) error {
-	return &explainUsageError{fmt.Sprintf("explain: "+format, args...)}
+	return usagef("explain: "+format, args...)
 }
 
 func (app *app) runExplain(a explainArgs, file string, in io.Reader, out io.Writer) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +13,8 @@ import (
 func explainRun(t *testing.T, in string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	call, err := newApp().explainCommand(strings.NewReader(in), &out).Parse(args)
-	if err == nil {
-		err = call.Command.Run(t.Context(), call.Args)
-	}
+	a := newApp()
+	err := a.command(t.Context(), a.explainCommand(strings.NewReader(in), &out), args)
 	return out.String(), err
 }
 
@@ -126,8 +123,7 @@ func TestExplainUsage(t *testing.T) {
 		{"--cols", "0", "-"}, {"--cols", "many", "-"}, {"--nonsense", "-"}, {"/nonexistent/file"}, {bad},
 	} {
 		s, err := explainRun(t, "", args...)
-		var e interface{ ExitCode() int }
-		if err == nil || !errors.As(err, &e) || e.ExitCode() != 2 {
+		if exitCode(err) != exitUsage {
 			t.Errorf("%v: error %v, want exit code 2", args, err)
 			continue
 		}
