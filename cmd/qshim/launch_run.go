@@ -443,10 +443,7 @@ func (l *launch) logSpec(argv []string, set map[string]string) *agentlog.Spec {
 	if spec.Kind == "" || spec.Headless && !l.call.Headless {
 		return nil
 	}
-	home := filepath.Join(l.env("HOME"), spec.Home)
-	if d := l.env(spec.HomeEnv); spec.HomeEnv != "" && d != "" {
-		home = filepath.Join(d, spec.HomeSub)
-	}
+	home := spec.Dir(l.env)
 	cwd, err := os.Getwd()
 	if err != nil || !filepath.IsAbs(home) {
 		return nil // without these nothing of the agent's can be found

@@ -1,6 +1,9 @@
 package agents
 
-import "strings"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Known is what is known of the binary about to be started.
 type Known struct {
@@ -88,6 +91,18 @@ func (a *Adjustment) applies(s *scanned, c Call, env func(string) string) bool {
 		}
 	}
 	return true
+}
+
+// Dir is the agent's directory in an environment. Agents differ in what they
+// make of a relative value, so that one is left as it is: nothing is found there.
+func (l LogSpec) Dir(env func(string) string) string {
+	for _, entry := range l.HomeEnv {
+		name, sub, _ := strings.Cut(entry, "/")
+		if dir := env(name); dir != "" {
+			return filepath.Join(dir, sub)
+		}
+	}
+	return filepath.Join(env("HOME"), l.Home)
 }
 
 // DebugFile is the debug log that a command line names, "" where it names none.

@@ -153,6 +153,28 @@ func TestAdjustments(t *testing.T) {
 	}
 }
 
+// TestLogDir: the first variable that is set says where, goose's root before
+// the directory that all programs share.
+func TestLogDir(t *testing.T) {
+	for _, c := range []struct{ agent, env, want string }{
+		{"goose", "HOME=/h", "/h/.local/state/goose"},
+		{"goose", "HOME=/h XDG_STATE_HOME=/x", "/x/goose"},
+		{"goose", "HOME=/h XDG_STATE_HOME=/x GOOSE_PATH_ROOT=/g", "/g/state"},
+		{"gemini", "HOME=/h GEMINI_CLI_HOME=/g", "/g/.gemini"},
+		{"codex", "HOME=/h CODEX_HOME=/c", "/c"},
+		{"codex", "HOME=/h CODEX_HOME=c", "c"},
+	} {
+		env := map[string]string{}
+		for _, set := range strings.Fields(c.env) {
+			k, v, _ := strings.Cut(set, "=")
+			env[k] = v
+		}
+		if got := profile(t, c.agent).Log.Dir(func(k string) string { return env[k] }); got != c.want {
+			t.Errorf("%s with %s: %q, want %q", c.agent, c.env, got, c.want)
+		}
+	}
+}
+
 // TestProfilesAreComplete: what later rooms rely on.
 func TestProfilesAreComplete(t *testing.T) {
 	for _, name := range Names() {
@@ -163,7 +185,7 @@ func TestProfilesAreComplete(t *testing.T) {
 		if len(p.Binaries) == 0 || p.Quit.Signal == "" || p.Resume.Text == "" || len(p.Resume.Headless)+len(p.Resume.Latest) == 0 {
 			t.Errorf("%s lacks something of binaries, quit and resume", name)
 		}
-		if p.JudgedBy == "" && (len(p.Packages) == 0 || p.Log.Kind == "" || p.Log.HomeEnv == "" || len(p.Log.Files) == 0) {
+		if p.JudgedBy == "" && (len(p.Packages) == 0 || p.Log.Kind == "" || len(p.Log.HomeEnv) == 0 || len(p.Log.Files) == 0) {
 			t.Errorf("%s judges by itself and lacks something of packages and log", name)
 		}
 	}

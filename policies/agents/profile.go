@@ -157,11 +157,10 @@ type LogSpec struct {
 	Kind string `toml:"kind"` // claude-transcript, codex-rollout, gemini, qwen, opencode; empty: none
 	// Headless: only calls without a screen need it.
 	Headless bool `toml:"headless"`
-	// HomeEnv names the environment variable of the agent's directory.
-	HomeEnv string `toml:"home_env"`
-	// HomeSub is appended to HomeEnv's value (Gemini: ".gemini").
-	HomeSub string `toml:"home_sub"`
-	// Home is the directory below the user's home when HomeEnv is not set.
+	// HomeEnv names the environment variables of the agent's directory, the
+	// first that is set counts; "NAME/sub" is sub below its value.
+	HomeEnv []string `toml:"home_env"`
+	// Home is the directory below the user's home where none of them is set.
 	Home string `toml:"home"`
 	// Files are patterns below that directory, path.Match syntax.
 	Files []string `toml:"files"`
