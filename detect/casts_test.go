@@ -32,9 +32,11 @@ func (r recording) wants() (classes []string, ok bool) {
 	return classes, true
 }
 
-func recordings(tb testing.TB) (out []recording) {
+func recordings(tb testing.TB) []recording { return recordingsIn(tb, "casts") }
+
+func recordingsIn(tb testing.TB, dir string) (out []recording) {
 	tb.Helper()
-	f, err := os.Open("../testdata/casts/index.jsonl")
+	f, err := os.Open(filepath.Join("../testdata", dir, "index.jsonl"))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -49,9 +51,11 @@ func recordings(tb testing.TB) (out []recording) {
 	return out
 }
 
-func readCast(tb testing.TB, file string) *detect.Cast {
+func readCast(tb testing.TB, file string) *detect.Cast { return readCastIn(tb, "casts", file) }
+
+func readCastIn(tb testing.TB, dir, file string) *detect.Cast {
 	tb.Helper()
-	f, err := os.Open(filepath.Join("../testdata/casts", file))
+	f, err := os.Open(filepath.Join("../testdata", dir, file))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -122,4 +126,24 @@ func TestRecordings(t *testing.T) {
 		t.Logf("%-9s %3d of %3d recordings", a, right[a], labelled[a])
 	}
 	t.Logf("false alarms: %d", alarms)
+}
+
+// TestPaintedSessions replays sessions that no real agent was recorded in,
+// painted in its style: a limit below an old banner or below a tool's 429, of a
+// subagent, in a narrow window, behind a dialog, after /login or a compaction;
+// two limits in one session; prompts, answers, files and pagers that hold the
+// agent's very rows.
+func TestPaintedSessions(t *testing.T) {
+	detect.OneGoroutine(t)
+	all := recordingsIn(t, "painted")
+	for _, r := range all {
+		want, _ := r.wants()
+		got := profile(t, r.Agent).ExplainCast(readCastIn(t, "painted", r.File), detect.ExplainOptions{Mode: detect.Both})
+		if bad := judgeCast(want, got); bad != "" {
+			t.Errorf("%s: %s", r.File, bad)
+		}
+	}
+	if len(all) < 50 {
+		t.Errorf("%d sessions only", len(all))
+	}
 }

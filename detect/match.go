@@ -26,7 +26,7 @@ type candidate struct {
 // that is cut off pass, as excerpts are.
 func (p *book) candidates(bs []block, page []line, m Mode, lenient bool, now time.Time, zone *time.Location) []candidate {
 	var out []candidate
-	over, finished := false, false
+	over, finished, retried := false, false, false
 	var last lastWord
 	for i := len(bs) - 1; i >= 0; i-- {
 		b := &bs[i]
@@ -35,7 +35,9 @@ func (p *book) candidates(bs []block, page []line, m Mode, lenient bool, now tim
 			c, own := p.take(b, m, lenient, now, zone)
 			stale := m == Headless && own && !last.take(&c, b.kind())
 			if c.rule != nil {
-				c.past, c.finished = over || stale, finished
+				// What the client tries again for is not what its turn ends with.
+				c.past, c.finished = over || stale || retried && c.f.Class.IsLimit(), finished
+				retried = retried || m != Headless && !c.past && c.f.Class == finding.Retrying
 				out = append(out, c)
 			}
 		}

@@ -268,8 +268,8 @@ func first(m []string) string {
 }
 
 var (
-	inTokens  = ownPattern(`(?i)input[ _]?tokens`)
-	outTokens = ownPattern(`(?i)output[ _]?tokens`)
+	inTokens  = ownPattern(`(?i)input[ _]?token`)
+	outTokens = ownPattern(`(?i)output[ _]?token`)
 	tokens    = ownPattern(`(?i)\btokens\b|\bTP[MD]\b|\btoken (?:rate|quota|usage)`)
 	ramp      = ownPattern(`(?i)acceleration limit|increased? too (?:quickly|fast)|sudden (?:increase|spike)|ramp(?:ing|ed)? up`)
 	requests  = ownPattern(`(?i)\brequests?(?: per |[^.]{0,30}per min)|\bRP[MD]\b|[_-]requests\b|GenerateRequests|too many requests at|requests per|limit: \d+, model|Copilot model requests|call rate limit`)

@@ -145,10 +145,10 @@ func (w *Watcher) judge(p *pending, now time.Time) verdict {
 	case "idle":
 		return w.judgeIdle(late)
 	case "exit", "second":
-		if w.o.Lenient || w.failed && now.Sub(p.first) < failReach || w.logAgrees(p) {
+		if w.failed && now.Sub(p.first) < failReach || w.logAgrees(p) {
 			return agrees
 		}
-		return waits
+		return w.unknown(late)
 	case "live":
 		// A row that is only live while the agent works.
 		if w.sig.activity == Idle && w.sig.titlesOrOSC() {

@@ -22,6 +22,12 @@ func variants(tb testing.TB) (out []variant) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return variantsOf(tb, data)
+}
+
+// variantsOf reads cases in that form.
+func variantsOf(tb testing.TB, data []byte) (out []variant) {
+	tb.Helper()
 	// The line break makes a head of the first line one like any other.
 	for _, part := range strings.Split("\n"+string(data), "\n@ ")[1:] {
 		head, body, _ := strings.Cut(part, "\n")
