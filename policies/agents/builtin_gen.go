@@ -284,7 +284,7 @@ func compiled(name string) *Profile {
 			}},
 			Log: LogSpec{
 				Kind:     "claude-transcript",
-				HomeEnv:  "CLAUDE_CONFIG_DIR",
+				HomeEnv:  []string{"CLAUDE_CONFIG_DIR"},
 				Home:     ".claude",
 				Files:    []string{"projects/*/*.jsonl"},
 				Status:   "sessions/{pid}.json",
@@ -356,7 +356,7 @@ func compiled(name string) *Profile {
 			}},
 			Log: LogSpec{
 				Kind:    "codex-rollout",
-				HomeEnv: "CODEX_HOME",
+				HomeEnv: []string{"CODEX_HOME"},
 				Home:    ".codex",
 				Files:   []string{"sessions/*/*/*/rollout-*.jsonl"},
 			},
@@ -599,8 +599,7 @@ func compiled(name string) *Profile {
 			}},
 			Log: LogSpec{
 				Kind:     "gemini",
-				HomeEnv:  "GEMINI_CLI_HOME",
-				HomeSub:  ".gemini",
+				HomeEnv:  []string{"GEMINI_CLI_HOME/.gemini"},
 				Home:     ".gemini",
 				Files:    []string{"tmp/*/chats/session-*.jsonl"},
 				DebugEnv: "GEMINI_DEBUG_LOG_FILE",
@@ -672,8 +671,7 @@ func compiled(name string) *Profile {
 			},
 			Log: LogSpec{
 				Kind:    "goose",
-				HomeEnv: "XDG_STATE_HOME",
-				HomeSub: "goose",
+				HomeEnv: []string{"GOOSE_PATH_ROOT/state", "XDG_STATE_HOME/goose"},
 				Home:    ".local/state/goose",
 				Files:   []string{"logs/cli/*/*.log"},
 			},
@@ -852,8 +850,7 @@ func compiled(name string) *Profile {
 			Log: LogSpec{
 				Kind:     "opencode",
 				Headless: true,
-				HomeEnv:  "XDG_DATA_HOME",
-				HomeSub:  "opencode",
+				HomeEnv:  []string{"XDG_DATA_HOME/opencode"},
 				Home:     ".local/share/opencode",
 				Files:    []string{"log/opencode.log"},
 			},
@@ -899,7 +896,7 @@ func compiled(name string) *Profile {
 			},
 			Log: LogSpec{
 				Kind:    "pi",
-				HomeEnv: "PI_CODING_AGENT_DIR",
+				HomeEnv: []string{"PI_CODING_AGENT_DIR"},
 				Home:    ".pi/agent",
 				Files:   []string{"sessions/*/*.jsonl"},
 			},
@@ -958,7 +955,7 @@ func compiled(name string) *Profile {
 			}},
 			Log: LogSpec{
 				Kind:        "qwen",
-				HomeEnv:     "QWEN_HOME",
+				HomeEnv:     []string{"QWEN_HOME"},
 				Home:        ".qwen",
 				Files:       []string{"debug/*.txt", "projects/*/chats/*.jsonl"},
 				SessionArgs: []string{"--session-id", "-r", "--resume"},
