@@ -171,7 +171,7 @@ func wrapFor(agent string, rows []string, cols int) (out []string) {
 			indent = 5
 		case agent == "codex" && strings.HasPrefix(r, "■"):
 			indent = 0
-		case indent == 0 && strings.ContainsAny(string([]rune(r + " ")[:1]), "●⏺•✦✕›❯■⚠"):
+		case indent == 0 && strings.ContainsAny(string([]rune(r + " ")[:1]), "●⏺•✦✕›❯■⚠⚡"):
 			indent = 2
 		}
 		out = append(out, wrapWords(r, cols-2, strings.Repeat(" ", indent))...)

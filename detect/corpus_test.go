@@ -7,6 +7,7 @@ import (
 	"os"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,8 +49,15 @@ func (w *words) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(w))
 }
 
+// parsed are the profiles by name: a profile does not change, and to read one
+// costs more than to read a message with it.
+var parsed sync.Map
+
 func profile(tb testing.TB, agent string) *detect.Profile {
 	tb.Helper()
+	if p, ok := parsed.Load(agent); ok {
+		return p.(*detect.Profile)
+	}
 	name := agent + ".toml"
 	data, ok := agents.Builtin(agent)
 	if !ok {
@@ -62,6 +70,7 @@ func profile(tb testing.TB, agent string) *detect.Profile {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	parsed.Store(agent, p)
 	return p
 }
 

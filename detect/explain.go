@@ -2,6 +2,7 @@ package detect
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -39,11 +40,16 @@ func (p *book) explainRows(rows []string, o ExplainOptions) []Explained {
 		return []Explained{{Finding: f}}
 	}
 	var best *candidate
+	others := p.othersRows(rows, o)
 	for _, m := range []Mode{TUI, Headless} {
 		if !m.fits(o.Mode) {
 			continue
 		}
-		if c := p.decide(p.rowCandidates(rows, m, o)); c != nil && (best == nil || weight(c.f.Class) > weight(best.f.Class)) {
+		cs := p.rowCandidates(rows, m, o)
+		if m == Headless && others != nil {
+			cs = slices.DeleteFunc(cs, func(c candidate) bool { return others[c.block.from] })
+		}
+		if c := p.decide(cs); c != nil && (best == nil || weight(c.f.Class) > weight(best.f.Class)) {
 			best = c
 		}
 	}
@@ -52,6 +58,21 @@ func (p *book) explainRows(rows []string, o ExplainOptions) []Explained {
 	}
 	best.f.Confidence = finding.Strong
 	return []Explained{{Finding: best.f}}
+}
+
+// othersRows are the rows that on a screen are a model's or a tool's, nil unless
+// both modes are asked for: what they print is not a call's own last word.
+func (p *book) othersRows(rows []string, o ExplainOptions) map[int]bool {
+	if !TUI.fits(o.Mode) || !Headless.fits(o.Mode) {
+		return nil
+	}
+	out := map[int]bool{}
+	for _, b := range p.blocks(p.excerpt(rows, TUI), nil) {
+		for y := b.from; b.def != nil && (b.def.who == byModel || b.def.who == byTool) && y < b.to; y++ {
+			out[y] = true
+		}
+	}
+	return out
 }
 
 // structured asks the rules for records; the last record that means something
@@ -70,7 +91,8 @@ func (p *book) structured(rows []string, o ExplainOptions) (f finding.Finding, o
 	return f, ok
 }
 
-func (p *book) rowCandidates(rows []string, m Mode, o ExplainOptions) []candidate {
+// excerpt is a page of plain rows.
+func (p *book) excerpt(rows []string, m Mode) []line {
 	page := make([]line, 0, len(rows))
 	for _, r := range rows {
 		r = strings.TrimRight(r, " \r")
@@ -81,6 +103,11 @@ func (p *book) rowCandidates(rows []string, m Mode, o ExplainOptions) []candidat
 		}
 		page = append(page, p.classify(r, m, true))
 	}
+	return page
+}
+
+func (p *book) rowCandidates(rows []string, m Mode, o ExplainOptions) []candidate {
+	page := p.excerpt(rows, m)
 	zone := o.Zone
 	if zone == nil {
 		zone = time.UTC
