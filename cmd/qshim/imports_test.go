@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,10 @@ var pure = map[string][]string{
 	"qshim/detect/when":    {"os", "os/exec", "net", "net/http", "syscall"},
 }
 
+// libc lists what links qshim against libc wherever a C compiler is: more than a
+// millisecond of each start of an agent.
+var libc = []string{"net", "os/user", "runtime/cgo"}
+
 type listed struct {
 	ImportPath string
 	Imports    []string
@@ -48,6 +53,11 @@ func TestImportArrows(t *testing.T) {
 		for _, dep := range p.Deps {
 			if strings.HasPrefix(dep, "qshim/") && !within(dep, allowed) && !transitive(p.ImportPath, dep) {
 				t.Errorf("%s imports %s: the arrows of DESIGN section 3 do not allow it", p.ImportPath, dep)
+			}
+		}
+		for _, dep := range libc {
+			if p.ImportPath == "qshim/cmd/qshim" && slices.Contains(p.Deps, dep) {
+				t.Errorf("%s depends on %s, which links libc: go mod why %[2]s", p.ImportPath, dep)
 			}
 		}
 		for _, banned := range pure[p.ImportPath] {

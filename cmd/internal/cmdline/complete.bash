@@ -18,8 +18,9 @@ _qshim() {
         fi
     done
     word=${words[${#words[@]} - 1]}
-    # readline replaces what stands behind the last of these only.
+    # readline replaces what stands behind the last of these only, an @ with it.
     local kept=${word%"${word##*[$COMP_WORDBREAKS]}"}
+    kept=${kept%@}
     # Quotes are taken off and nothing is evaluated: no command runs by a Tab.
     kept=${kept//[\"\'\\]/} words=("${words[@]//[\"\'\\]/}")
     word=${words[${#words[@]} - 1]}

@@ -77,7 +77,9 @@ func (r *reader) flags(at string) Offer {
 	}
 	o := Offer{Files: NoFiles}
 	cmd := r.call.Command
-	for _, f := range slices.Concat(cmd.Flags, cmd.Inherited(), []*Flag{r.help}) {
+	all := slices.Concat(cmd.Flags, cmd.Inherited(), []*Flag{r.help})
+	slices.SortFunc(all, func(a, b *Flag) int { return cmp.Compare(a.Name, b.Name) })
+	for _, f := range all {
 		if slices.Contains(r.used, f) {
 			continue
 		}
@@ -86,9 +88,6 @@ func (r *reader) flags(at string) Offer {
 			o.Words = append(o.Words, Word{"-" + string(f.Short), f.Help})
 		}
 	}
-	slices.SortStableFunc(o.Words, func(a, b Word) int {
-		return cmp.Compare(strings.TrimLeft(a.Text, "-"), strings.TrimLeft(b.Text, "-"))
-	})
 	return o.startingWith(at)
 }
 
