@@ -89,10 +89,16 @@ func (c *Command) Find(names ...string) *Command {
 	return c
 }
 
-// Inherited are the flags of the commands above.
+// Inherited are the flags of the commands above, but those whose name a nearer
+// command has given to one of its own.
 func (c *Command) Inherited() (flags []*Flag) {
+	near := slices.Clone(c.Flags)
 	for c = c.parent; c != nil; c = c.parent {
-		flags = append(flags, c.Flags...)
+		for _, f := range c.Flags {
+			if !slices.ContainsFunc(near, func(n *Flag) bool { return n.Name == f.Name }) {
+				flags, near = append(flags, f), append(near, f)
+			}
+		}
 	}
 	return flags
 }

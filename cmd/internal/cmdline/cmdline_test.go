@@ -129,6 +129,19 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// A command's own flag stands for one of the same name above it.
+func TestInherited(t *testing.T) {
+	var own, above bool
+	c := &Command{Use: "sub", Flags: []*Flag{Bool(&own, "now", "own")}, Run: func(context.Context, []string) error { return nil }}
+	root := (&Command{Use: "prog", Flags: []*Flag{Bool(&above, "now", "above"), Bool(&above, "all", "")}}).Add(c)
+	if _, err := root.Parse([]string{"sub", "--now"}); err != nil || !own || above {
+		t.Errorf("own %t, above %t, %v", own, above, err)
+	}
+	if flags := c.Inherited(); len(flags) != 1 || flags[0].Name != "all" {
+		t.Errorf("inherits %d, the first %q", len(flags), flags[0].Name)
+	}
+}
+
 // What comes from elsewhere, a label, cannot break a line or move a terminal.
 func TestPrint(t *testing.T) {
 	o := Offer{Words: []Word{{"a", "x\ny\tz\x1b[2J"}, {"b\nc", ""}, {"d", "e"}}, Files: NoFiles}
