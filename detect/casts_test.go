@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"qshim/detect"
 )
@@ -143,7 +145,47 @@ func TestPaintedSessions(t *testing.T) {
 			t.Errorf("%s: %s", r.File, bad)
 		}
 	}
-	if len(all) < 50 {
+	if len(all) < 60 {
 		t.Errorf("%d sessions only", len(all))
+	}
+}
+
+// slowed is a recording whose writes arrive in pieces, step apart: a terminal
+// at the end of a slow line.
+func slowed(c *detect.Cast, step time.Duration, r *rand.Rand) *detect.Cast {
+	out := *c
+	out.Events = nil
+	last := time.Duration(0)
+	for _, e := range c.Events {
+		e.At = max(e.At, last)
+		for rest := e.Data; rest != ""; e.At += step {
+			n := len(rest)
+			if e.Kind == 'o' {
+				n = min(n, []int{1, 3, 17, 60, 200, 1000}[r.IntN(6)])
+			}
+			e.Data, rest = rest[:n], rest[n:]
+			out.Events, last = append(out.Events, e), e.At
+		}
+	}
+	return &out
+}
+
+// TestSlowRecordings: half a frame or row is nobody's word. Codex' and every fifth
+// of the other recordings, all
+// with QSHIM_LONG=1.
+func TestSlowRecordings(t *testing.T) {
+	detect.OneGoroutine(t)
+	misses := known(t, "testdata/known-misses.txt")
+	for _, dir := range []string{"casts", "painted"} {
+		for i, r := range recordingsIn(t, dir) {
+			want, ok := r.wants()
+			if !ok || misses[r.File] != "" || i%5 != 0 && !strings.Contains(r.File, "dashp") && r.Agent != "codex" && os.Getenv("QSHIM_LONG") == "" {
+				continue
+			}
+			c := slowed(readCastIn(t, dir, r.File), 2*time.Millisecond, rand.New(rand.NewPCG(uint64(i), 8)))
+			if bad := judgeCast(want, profile(t, r.Agent).ExplainCast(c, detect.ExplainOptions{Mode: detect.Both})); bad != "" {
+				t.Errorf("%s: %s", r.File, bad)
+			}
+		}
 	}
 }

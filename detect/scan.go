@@ -21,11 +21,12 @@ type pending struct {
 	first    time.Time // when the row was first seen: times are read against it
 	still    time.Time // since when its text is unchanged
 	turn     int
-	kind     string // of the block
-	finished bool   // a line that ends any turn stands below
-	seen     bool   // on the page at the last look
-	weak     bool   // reported as weak already
-	ticked   bool   // its figures changed in place: it is live
+	kind     string   // of the block
+	finished bool     // a line that ends any turn stands below
+	seen     bool     // on the page at the last look
+	weak     bool     // reported as weak already
+	over     []string // keys of older rows that this one says again
+	ticked   bool     // its figures changed in place: it is live
 }
 
 // due is when the row must be looked at again, zero if only news can decide.
@@ -63,15 +64,21 @@ func (w *Watcher) scan(now time.Time, force bool) {
 	if !force && !changed && len(w.screenDesk.wait) == 0 {
 		return
 	}
-	if w.s.Synchronised() && !force && now.Sub(w.looked) < settleMost {
-		w.dirty = now
-		return // the frame is not whole yet
+	if w.partial(now) {
+		return
 	}
 	if !force && !hot && len(w.screenDesk.wait) == 0 && now.Sub(w.looked) < lull {
 		return
 	}
 	w.dirty, w.looked = time.Time{}, now
 	w.look(now)
+}
+
+// partial reports whether the page shows a part of a frame that is not whole
+// yet: half a row of a retry can look like the beginning of an answer. One that
+// is never finished is read all the same.
+func (w *Watcher) partial(now time.Time) bool {
+	return w.s.Synchronised() && !w.dirty.IsZero() && now.Sub(w.dirty) < settleMost && !w.exited
 }
 
 // refresh brings the cached rows up to date.
@@ -304,12 +311,21 @@ func (d *desk) forgetPast(cs []candidate) {
 	}
 }
 
+// dealtWith notes that a row, and the older ones that say the same, are no news.
+func (d *desk) dealtWith(p *pending) {
+	d.fresh[p.key] = true
+	for _, key := range p.over {
+		d.fresh[key] = true
+	}
+}
+
 // weigh decides which candidates are new and agreed upon.
 func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 	for _, p := range d.wait {
 		p.seen = false
 	}
 	standing := make(map[string]bool, len(cs))
+	older := map[*rule][]string{}
 	limit := false
 	for i := range cs {
 		limit = limit || !cs[i].past && cs[i].f.Class.IsLimit()
@@ -327,12 +343,15 @@ func (w *Watcher) weigh(now time.Time, d *desk, cs []candidate) {
 				w.report(c.f, "", false)
 			}
 		case superseded(cs[i:], d.fresh):
-			standing[c.key] = true
+			older[c.rule] = append(older[c.rule], c.key) // dealt with when the last of them is
 		default:
 			w.pend(now, d, c, lone(cs, c.rule))
 		}
 	}
 	d.fresh = standing
+	for _, p := range d.wait {
+		p.over = older[p.rule]
+	}
 	w.settleAll(now, d)
 }
 
@@ -427,10 +446,10 @@ func (w *Watcher) resolve(now time.Time, d *desk, p *pending) bool {
 	case agrees:
 		p.f.Confidence = w.confidence(d, p)
 		w.report(p.f, p.warnKey(), p.rule.each)
-		d.fresh[p.key] = true
+		d.dealtWith(p)
 		return true
 	case disagrees:
-		d.fresh[p.key] = true
+		d.dealtWith(p)
 		return true
 	}
 	if w.stuck(p, now) && !p.weak {

@@ -307,7 +307,10 @@ func (w *Watcher) wake(now time.Time) time.Time {
 			t = x
 		}
 	}
-	if !w.dirty.IsZero() {
+	switch {
+	case w.partial(now):
+		sooner(w.dirty.Add(settleMost))
+	case !w.dirty.IsZero():
 		sooner(w.looked.Add(breath))
 	}
 	if !w.drift.due.IsZero() {
