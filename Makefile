@@ -6,7 +6,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build ./qshim
-	CGO_ENABLED=0 go build -o qshim ./cmd/qshim
+	go build -o qshim ./cmd/qshim
 
 generate: ## compile the agents' launch parts and the defaults in anew
 	go generate ./policies/...
