@@ -53,6 +53,7 @@ type Dir struct {
 	leases   map[string]*lease
 	probed   map[string]time.Time // when a lease was last found held
 	ignored  map[string]bool      // notices of kind Ignored already given
+	heard    map[string]bool      // the limiters' files that the watch told of since they were looked at; nil: it tells not of all
 	fallback error                // why the last watch is a stat each second; nil: it is not
 	closed   bool
 }

@@ -255,16 +255,6 @@ func (d *Dir) Read() (Ledger, error) {
 	})
 }
 
-// Glance implements Store.
-func (d *Dir) Glance() (Ledger, error) {
-	return d.read(false, func(r *rooms) (Ledger, error) {
-		if err := d.limiters.scan(r.limiters); err != nil {
-			return Ledger{}, err
-		}
-		return d.assembleOwn()
-	})
-}
-
 // read looks again while others write, so that a change of several files is
 // seen whole; when they do so without pause, the tenth look must do, and the
 // next hint brings the rest. (One change moves the count three times.)

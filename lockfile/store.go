@@ -42,7 +42,9 @@ type Store interface {
 	// Glance and UpdateOwn are Read and Update without the siblings: Sessions
 	// holds only those of this store's own leases. They cost the same whether
 	// two sessions run or two hundred, and do for all that concerns oneself: to
-	// see that one must stop, to report a finding, the edge of a turn.
+	// see that one must stop, to report a finding, the edge of a turn. A Glance of
+	// a watching store, which looks only at what it was told of, may not see yet
+	// what is decided and not in place, and several changes not as one.
 	Glance() (Ledger, error)
 	UpdateOwn(ctx context.Context, fn func(old Ledger) (Ledger, []Event)) (Ledger, error)
 
@@ -59,7 +61,11 @@ type Store interface {
 	// Where the system has no watch left the hint may be a second late, or a
 	// quarter for who has an agent at work. The
 	// channel is closed when ctx ends.
-	Watch(ctx context.Context) (<-chan struct{}, error)
+	//
+	// atOnce, if there is one, is called for each change before its hint, on the
+	// goroutine that heard of it; true: it has done what there was to do, and
+	// there is no hint. It may use the store, but must not wait for anything else.
+	Watch(ctx context.Context, atOnce func() bool) (<-chan struct{}, error)
 
 	// Append writes events that belong to no change of state. A line is never
 	// interleaved with another's.

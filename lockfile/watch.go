@@ -19,6 +19,7 @@ type watch struct {
 	room   string                 // "" for the state directory itself
 	wanted func(name string) bool // by base name
 	hint   chan struct{}
+	atOnce func() bool // see Store.Watch; nil: there is none
 }
 
 // rearm is how many ticks of the fallback pass between tries to get a real
@@ -26,8 +27,8 @@ type watch struct {
 const rearm = 60
 
 // Watch implements Store.
-func (d *Dir) Watch(ctx context.Context) (<-chan struct{}, error) {
-	w := &watch{d: d, room: limiterRoom, hint: make(chan struct{}, 1),
+func (d *Dir) Watch(ctx context.Context, atOnce func() bool) (<-chan struct{}, error) {
+	w := &watch{d: d, room: limiterRoom, hint: make(chan struct{}, 1), atOnce: atOnce,
 		wanted: func(name string) bool { return strings.HasSuffix(name, jsonExt) }}
 	return w.hint, w.start(ctx)
 }
@@ -86,6 +87,9 @@ func (w *watch) moved() (<-chan struct{}, error) {
 // arm begins a real watch, or returns the directory's signature to compare with.
 func (w *watch) arm() (*notifier.Notifier, uint64) {
 	news, err := w.notifier()
+	if w.atOnce != nil {
+		w.d.hear(err == nil)
+	}
 	w.d.mu.Lock()
 	w.d.fallback = err
 	w.d.mu.Unlock()
@@ -99,7 +103,7 @@ func (w *watch) notifier() (*notifier.Notifier, error) {
 	if w.d.o.noWatch {
 		return nil, errors.New("no watch: switched off")
 	}
-	news, err := notifier.New()
+	news, err := notifier.NewAtOnce(w.heard)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +113,24 @@ func (w *watch) notifier() (*notifier.Notifier, error) {
 	return news, nil
 }
 
+// heard hands a change of a file to who deals with it at once.
+func (w *watch) heard(ev fsnotify.Event) (done bool) {
+	name := filepath.Base(ev.Name)
+	if w.atOnce == nil || !w.wanted(name) {
+		return false
+	}
+	w.d.note(name)
+	return w.atOnce()
+}
+
 // told passes hints on until ctx ends or the watch is of no use any more.
 func (w *watch) told(ctx context.Context, news *notifier.Notifier, moved <-chan struct{}) {
-	defer func() { _ = news.Close() }() // nothing to lose
+	defer func() {
+		_ = news.Close() // nothing to lose
+		if w.atOnce != nil {
+			w.d.hear(false)
+		}
+	}()
 	self := filepath.Join(w.d.path, w.room)
 	for {
 		select {
@@ -127,6 +146,9 @@ func (w *watch) told(ctx context.Context, news *notifier.Notifier, moved <-chan 
 				w.tell()
 			}
 		case <-news.Errors:
+			if w.atOnce != nil {
+				w.d.hear(true) // from now on
+			}
 			w.tell() // an overflow: something changed
 		}
 	}

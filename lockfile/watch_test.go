@@ -26,7 +26,7 @@ func TestWatchFallback(t *testing.T) {
 		a := openWith(t, place, Options{noWatch: none, tick: time.Millisecond})
 		b := open(t, place)
 		ctx, cancel := context.WithCancel(t.Context())
-		hints, err := a.Watch(ctx)
+		hints, err := a.Watch(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestWatchIgnoresSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	hints, err := d.Watch(ctx)
+	hints, err := d.Watch(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,65 @@ func TestClosed(t *testing.T) {
 	if _, err := d.Update(t.Context(), step); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Update: %v", err)
 	}
-	if _, err := d.Watch(t.Context()); !errors.Is(err, fs.ErrClosed) {
+	if _, err := d.Watch(t.Context(), nil); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Watch: %v", err)
+	}
+}
+
+// TestGlanceOfWhatWasHeard: a glance from within the watch sees what it was called
+// for, a limiter that is new and one that goes included; and what it has dealt with
+// is no hint.
+func TestGlanceOfWhatWasHeard(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "state")
+	a, b := open(t, place), open(t, place)
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := make(chan Ledger, 100)
+	hints, err := a.Watch(ctx, func() bool {
+		l, err := a.Glance()
+		if err != nil {
+			t.Error(err)
+		}
+		seen <- l
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Glance(); err != nil { // from now on it goes by what it hears
+		t.Fatal(err)
+	}
+	until := func(what string, ok func(Ledger) bool) {
+		t.Helper()
+		for late := time.After(20 * time.Second); ; {
+			select {
+			case l := <-seen:
+				if ok(l) {
+					return
+				}
+			case <-late:
+				t.Fatalf("not seen: %s", what)
+			}
+		}
+	}
+	change := func(fn func(Ledger)) {
+		t.Helper()
+		mustUpdate(t, b, func(l Ledger) (Ledger, []Event) { fn(l); return l, []Event{{Event: "x"}} })
+	}
+	for i := range 5 {
+		name := string(rune('0' + i))
+		change(func(l Ledger) { l.Limiters["new"] = Limiter{Label: name} })
+		until("label "+name, func(l Ledger) bool { return l.Limiters["new"].Label == name })
+	}
+	change(func(l Ledger) { l.Limiters["other"] = Limiter{} })
+	until("both", func(l Ledger) bool { return len(l.Limiters) == 2 })
+	change(func(l Ledger) { delete(l.Limiters, "new") })
+	until("one", func(l Ledger) bool { return len(l.Limiters) == 1 })
+	select {
+	case <-hints:
+		t.Error("a hint of what was dealt with")
+	default:
+	}
+	cancel()
+	for range hints { // until it is closed
 	}
 }

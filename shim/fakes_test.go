@@ -75,7 +75,7 @@ func (m *memStore) Recover(func(lockfile.Stopped) error) ([]lockfile.Session, er
 	return nil, nil
 }
 
-func (m *memStore) Watch(context.Context) (<-chan struct{}, error) { return m.hint, nil }
+func (m *memStore) Watch(context.Context, func() bool) (<-chan struct{}, error) { return m.hint, nil }
 
 func (m *memStore) Read() (lockfile.Ledger, error) {
 	m.mu.Lock()
@@ -153,7 +153,7 @@ type fakeHands struct {
 	ordered int   // calls of Suspend that came through
 }
 
-func (h *fakeHands) Suspend(record func([]lockfile.Stopped) error) error {
+func (h *fakeHands) Suspend(_ time.Duration, record func([]lockfile.Stopped) error) error {
 	if h.refuse != nil {
 		return h.refuse
 	}

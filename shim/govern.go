@@ -49,24 +49,28 @@ type governor struct {
 	model    string
 	told     consumption // what the ledger knows of the agent's usage
 	activity detect.Activity
-	owed     []change  // what the ledger could not be told yet, oldest first
-	quits    int       // steps taken to end the agent that its user quits
-	over     bool      // the agent has ended: nothing is to be decided any more
-	care     time.Time // when to look after suspended siblings; zero: there are none
-	typed    time.Time // when the user last pressed a key that the agent got, or waits for its turn to get
-	typedAt  time.Time // the same as far as the ledger knows
-	glanced  bool      // the last decision was made without a look at the siblings
-	capped   bool      // a limiter of this session bears only so many at once
-	tidied   time.Time // when dead sessions may be looked after again
-	resumer  *resumer  // of turns that a limit broke; nil: there is none
-	failed   string    // the failure that was said, so that it is said once
+	owed     []change         // what the ledger could not be told yet, oldest first
+	quits    int              // steps taken to end the agent that its user quits
+	over     bool             // the agent has ended: nothing is to be decided any more
+	care     time.Time        // when to look after suspended siblings; zero: there are none
+	typed    time.Time        // when the user last pressed a key that the agent got, or waits for its turn to get
+	typedAt  time.Time        // the same as far as the ledger knows
+	crowd    int              // how many sessions the last look saw
+	glanced  bool             // the last decision was made without a look at the siblings
+	capped   bool             // a limiter of this session bears only so many at once
+	tidied   time.Time        // when dead sessions may be looked after again
+	resumer  *resumer         // of turns that a limit broke; nil: there is none
+	failed   string           // the failure that was said, so that it is said once
+	unlogged []lockfile.Event // what the log is told by and by, or with the next change
+	logAt    time.Time        // when it is told; zero: there is nothing
 }
 
 // hands is what a governor can do to its agent.
 type hands interface {
 	// Suspend stops the agent. record is called with what will be stopped
-	// before it is; its error means that nothing is stopped.
-	Suspend(record func([]lockfile.Stopped) error) error
+	// before it is; its error means that nothing is stopped. What it shows may
+	// wait for aside.
+	Suspend(aside time.Duration, record func([]lockfile.Stopped) error) error
 	// Continue lets a suspended agent go on. It does nothing to one that its
 	// user stopped.
 	Continue() error
@@ -163,7 +167,7 @@ func (g *governor) unrecognised(l lockfile.Ledger, seen []detect.Unrecognised) (
 func (g *governor) update(ctx context.Context, fn change) {
 	all := append(g.owed, fn)
 	var events []lockfile.Event
-	l, err := g.store.Update(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, out []lockfile.Event) {
+	l, err := g.write(ctx, func(l lockfile.Ledger) (_ lockfile.Ledger, out []lockfile.Event) {
 		for _, f := range all {
 			next, ev := f(l)
 			l, out = next, append(out, ev...)
@@ -212,7 +216,7 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 	if g.over || g.quits > 0 {
 		return
 	}
-	g.glanced = false
+	g.glanced, g.crowd = false, len(l.Sessions)
 	g.tidy(l)
 	if g.capped = g.anyCap(l); g.tellTyped(ctx) {
 		return // it has decided
@@ -243,7 +247,7 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 // setBack: the wall clock was set back to now. What is pending is due at once:
 // by the old clock it would be late by as much.
 func (g *governor) setBack(now time.Time) {
-	for _, at := range []*time.Time{&g.wake, &g.care, &g.watch, &g.tidied, &g.deadline} {
+	for _, at := range []*time.Time{&g.wake, &g.care, &g.watch, &g.tidied, &g.deadline, &g.logAt} {
 		if !at.IsZero() {
 			*at = now
 		}
@@ -345,7 +349,7 @@ func (g *governor) again(ctx context.Context) {
 // its limiters. Where that does not depend on its siblings the record of its own
 // is all that has to be written before the agent is stopped: 100 that waited for
 // the lock one behind the other would each cost the next one a millisecond. The
-// log hears of it afterwards (tell).
+// log hears of it afterwards (logSoon).
 func (g *governor) stop(ctx context.Context, l lockfile.Ledger, what []lockfile.Stopped) (d policies.Decision, events []lockfile.Event, err error) {
 	alone := false
 	err = g.store.Record(g.self, func(s *lockfile.Session) {
@@ -364,20 +368,12 @@ func (g *governor) stop(ctx context.Context, l lockfile.Ledger, what []lockfile.
 	return d, nil, err
 }
 
-// tell logs what has happened. What cannot be logged now is with the next change.
-func (g *governor) tell(events []lockfile.Event) {
-	if err := g.store.Append(events...); err != nil {
-		g.owed = append(g.owed, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) { return l, events })
-		g.warnOnce(err)
-	}
-}
-
 // step decides under the lock. also is what goes into the session's record with
 // it, where the decision is to suspend.
 func (g *governor) step(ctx context.Context, also []lockfile.Stopped) (d policies.Decision, err error) {
 	fault.At("claim")
 	defer fault.At("claimed")
-	_, err = g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	_, err = g.write(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		next, dd, events := g.policy.Step(old, g.input())
 		d = dd
 		if s, ok := next.Sessions[g.self]; ok && d.Action == policies.Suspend && also != nil {
@@ -412,7 +408,7 @@ func (g *governor) suspend(ctx context.Context, l lockfile.Ledger, d policies.De
 		return
 	}
 	var events []lockfile.Event
-	err := g.hands.Suspend(func(what []lockfile.Stopped) (err error) {
+	err := g.hands.Suspend(g.aside(), func(what []lockfile.Stopped) (err error) {
 		var ev []lockfile.Event
 		d, ev, err = g.stop(ctx, l, what)
 		if events = append(events, ev...); err == nil && d.Action != policies.Suspend {
@@ -421,7 +417,7 @@ func (g *governor) suspend(ctx context.Context, l lockfile.Ledger, d policies.De
 		g.recorded = g.recorded || err == nil
 		return err
 	})
-	defer func() { g.tell(events) }() // what is shown comes first
+	defer func() { g.logSoon(events) }()
 	switch {
 	case errors.Is(err, errNotNow):
 		g.act(ctx, d)
@@ -467,7 +463,7 @@ func (g *governor) resume(ctx context.Context) {
 // forget clears the record of what was stopped. A ledger that cannot be told is
 // asked again with the next decision.
 func (g *governor) forget(ctx context.Context) {
-	_, err := g.store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	_, err := g.write(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		if s, ok := l.Sessions[g.self]; ok {
 			s.Stopped = nil
 			l.Sessions[g.self] = s

@@ -3,7 +3,6 @@ package shim
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,22 +125,60 @@ func TestNoRecordNoStop(t *testing.T) {
 	}
 }
 
-// The stop does not wait for the log: what that cannot be told now, it is told
-// with the next change.
+// The stop does not wait for the log, which hears of it a moment later; what it
+// cannot be told then it is told with the next change, and before what comes next.
 func TestStopIsLoggedLater(t *testing.T) {
 	bubble(t, func(t *testing.T, b *govBench) {
+		logged := func(when string, want int) {
+			t.Helper()
+			if n := b.store.count("suspend"); n != want {
+				t.Errorf("%s: %d suspensions logged, want %d", when, n, want)
+			}
+		}
 		b.hit(rateHit(20 * time.Second))
+		b.decide(b.ctx)
+		b.did(stopped4...)
+		logged("at the stop", 0)
+		if d := b.logAt.Sub(time.Now()); d < asideLeast || d > asideMost {
+			t.Errorf("logged in %v", d)
+		}
 		full := errors.New("no space left on device")
 		b.store.failAppend = full
-		b.decide(b.ctx)
-		b.did(append(slices.Clone(stopped4), fmt.Sprintf("warn %v", full))...)
-		if n := b.store.count("suspend"); n != 0 {
-			t.Fatalf("%d suspensions logged", n)
-		}
+		b.logNow()
+		b.did(fmt.Sprintf("warn %v", full))
+		logged("on a full disk", 0)
+		b.open()
 		b.again(b.ctx)
-		if n := b.store.count("suspend"); n != 1 {
-			t.Errorf("%d suspensions logged", n)
+		logged("with the next change", 1)
+		if last := b.store.events[len(b.store.events)-1]; last.Event != "continue" {
+			t.Errorf("the last event is %q", last.Event)
 		}
+		b.logNow()
+		logged("once", 1)
+	})
+}
+
+// In a crowd who runs is stopped by a hold as ever, and looks at all others a
+// moment later, once for many hints.
+func TestCrowdLooksLater(t *testing.T) {
+	bubble(t, func(t *testing.T, b *govBench) {
+		b.decide(b.ctx)
+		b.crowd = 100
+		b.wake = time.Time{}
+		b.store.fail(errors.New("read"), nil)
+		b.glanced = true // or a glance would fail as well
+		for range 3 {
+			b.hinted(b.ctx)
+		}
+		b.did()
+		if d := time.Until(b.wake); d <= 0 || d > 100*lookShare {
+			t.Errorf("looks in %v", d)
+		}
+		b.store.fail(nil, nil)
+		b.glanced = false
+		b.hit(rateHit(20 * time.Second))
+		b.hinted(b.ctx)
+		b.did(stopped4...)
 	})
 }
 

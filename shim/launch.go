@@ -138,7 +138,7 @@ func (w *LaunchWait) Await(ctx context.Context) Verdict {
 			return w.end(v)
 		}
 	}
-	hint, err := w.Store.Watch(ctx)
+	hint, err := w.Store.Watch(ctx, nil)
 	if err != nil {
 		w.warn(err)
 	}

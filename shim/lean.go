@@ -20,9 +20,9 @@ const (
 	leanQuiet = 2 * time.Second
 
 	// leanGC is the garbage collector's percentage for a session: its first
-	// collection then comes at 1 MiB of new objects, not at 4. During the start
+	// collection then comes at 2 MiB of new objects, not at 4. During the start
 	// none is wanted.
-	leanGC = 25
+	leanGC = 50
 )
 
 // lean gives memory back when a start or a flood is over: a machine runs many

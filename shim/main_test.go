@@ -188,7 +188,7 @@ func (c *control) orders(s *Session) {
 		var err error
 		switch f[0] {
 		case "suspend":
-			err = s.Suspend()
+			err = s.Suspend(0)
 		case "continue":
 			err = s.Continue()
 		case "fail":

@@ -48,21 +48,25 @@ func (s *Session) Stopped() bool { return s.stopped.Load() }
 // Suspend stops the agent: its process group, or, where it shares ours, it and
 // its descendants in the group, one by one. Options.BeforeStop hears first what
 // will be stopped, and its error means that nothing is. From the return on,
-// keys go to the tap. The tap says Paused when the stop has taken effect. It is
-// no error if the agent is held already.
-func (s *Session) Suspend() error {
+// keys go to the tap. The tap says Paused when the stop has taken effect, but not
+// within aside: what follows then may wait so long. It is no error if the agent is
+// held already.
+func (s *Session) Suspend(aside time.Duration) error {
 	s.jobs.Lock()
 	err := s.mayStop()
 	s.jobs.Unlock()
 	if err != nil || s.held.Load() {
 		return err
 	}
+	s.wake.putOff(aside) // now: the kernel's SIGCHLD comes with the stop
 	if s.user == nil {
 		err = s.stopTree()
 	} else {
 		err = s.stopGroup()
 	}
-	s.wake.add(unix.SIGCHLD)
+	if aside <= 0 {
+		s.wake.add(unix.SIGCHLD)
+	}
 	return err
 }
 

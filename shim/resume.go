@@ -92,7 +92,7 @@ func (a *Attempt) ended(ctx context.Context, r *runner, code int) {
 	if a == nil || !detect.Failed(code) {
 		return
 	}
-	_, err := r.c.Store.Update(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
+	_, err := r.gov.write(ctx, func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		in := r.gov.input()
 		a.Again, a.Hold, a.Limiter = r.c.Policy.Broken(l, in.Self, in.Now)
 		a.Failed = a.Again != policies.NoLimit

@@ -117,6 +117,8 @@ type runner struct {
 	lean     *lean
 	items    chan agentlog.Item
 	problems chan error           // of other goroutines
+	stirred  chan struct{}        // see stir
+	desk     sync.Mutex           // gov, face and all that is the loop's: held by who works with it
 	over     chan struct{}        // closed when the loop has ended
 	awake    func()               // lets the store work again after a Ctrl-Z
 	mixes    [Stderr + 1]struct { // by kind: see mixed
@@ -150,7 +152,7 @@ func (w *watch) modes() screen.Modes {
 }
 
 func newRunner(c Config) *runner {
-	r := &runner{c: c, items: make(chan agentlog.Item, 64), problems: make(chan error, 1), over: make(chan struct{})}
+	r := &runner{c: c, items: make(chan agentlog.Item, 64), problems: make(chan error, 1), stirred: make(chan struct{}, 1), over: make(chan struct{})}
 	r.c.Tap = NewTap()
 	r.heart.stuck = r.stalled
 	r.c.Panicked = r.panicked

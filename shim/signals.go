@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -122,6 +123,18 @@ func (w *waker) watchSignals(caught *Caught) {
 			}
 		}
 	}()
+}
+
+// putOff lets the loop hear only after d that children stopped or continued.
+func (w *waker) putOff(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	news := proc.HushStops()
+	time.AfterFunc(d, func() {
+		news()
+		w.add(unix.SIGCHLD)
+	})
 }
 
 func (w *waker) add(sig syscall.Signal) {

@@ -56,7 +56,7 @@ func TestMovedSlotReachesSiblings(t *testing.T) {
 	if !written().Equal(before) {
 		t.Error("a turn that moves nobody was written into the limiter")
 	}
-	hint, err := sibling.Watch(t.Context())
+	hint, err := sibling.Watch(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

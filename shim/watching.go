@@ -86,13 +86,13 @@ func (r *runner) introduce(ctx context.Context) {
 // sessionHands are the governor's hands on the session.
 type sessionHands runner
 
-func (h *sessionHands) Suspend(record func([]lockfile.Stopped) error) error {
+func (h *sessionHands) Suspend(aside time.Duration, record func([]lockfile.Stopped) error) error {
 	h.setRecord(record)
 	defer h.setRecord(nil)
 	if h.crashed.Load() {
 		return ErrUserStopped // nobody would be sure to continue it
 	}
-	return h.session.Suspend()
+	return h.session.Suspend(aside)
 }
 
 func (h *sessionHands) setRecord(record func([]lockfile.Stopped) error) {
@@ -120,8 +120,10 @@ func (r *runner) beforeStop(what []lockfile.Stopped) error {
 	return r.own(ctx, func(s *lockfile.Session) { s.Stopped = what })
 }
 
-// loop is the session's one watching goroutine.
+// loop is the session's one watching goroutine. It has the desk while it works.
 func (r *runner) loop(ctx context.Context) {
+	r.desk.Lock()
+	defer r.desk.Unlock()
 	r.introduce(ctx)
 	var hint <-chan struct{} // of siblings' news
 	opening := time.NewTimer(watchAfter)
@@ -139,33 +141,38 @@ func (r *runner) loop(ctx context.Context) {
 		} else {
 			timer.Stop() // an idle session does not tick
 		}
+		r.desk.Unlock()
 		select {
 		case <-ctx.Done():
+			r.desk.Lock()
 			return
 		case <-r.c.Tap.Ready():
-			r.heart.begin()
+			r.begins()
 			for _, it := range r.c.Tap.Take() {
 				if r.take(ctx, it) {
 					return
 				}
 			}
 		case it := <-r.items:
-			r.heart.begin()
+			r.begins()
 			r.log(ctx, it)
 		case _, ok := <-hint:
+			r.begins()
 			if !ok {
 				hint = nil
 				break
 			}
-			r.heart.begin()
 			r.gov.hinted(ctx)
 		case <-opening.C:
-			r.heart.begin()
+			r.begins()
 			hint = r.openWatch(ctx)
+		case <-r.stirred:
+			r.begins()
 		case err := <-r.problems:
+			r.begins()
 			r.gov.warnOnce(err)
 		case <-timer.C:
-			r.heart.begin()
+			r.begins()
 			r.tick(ctx)
 		}
 	}
@@ -179,7 +186,7 @@ const watchAfter = 100 * time.Millisecond
 
 // openWatch begins to watch, and looks at what came before.
 func (r *runner) openWatch(ctx context.Context) <-chan struct{} {
-	hint, err := r.c.Store.Watch(ctx)
+	hint, err := r.c.Store.Watch(ctx, func() bool { return r.heard(ctx) })
 	if err != nil {
 		r.gov.warnOnce(err)
 	}
@@ -196,7 +203,7 @@ func (r *runner) untilWake() (d time.Duration, any bool) {
 		r.resume.setBack(now)
 	}
 	r.looked = now.Round(0) // the wall clock's, which the ledger has
-	next := earliest(earliest(r.gov.wake, r.gov.care), r.gov.watch)
+	next := earliest(earliest(r.gov.wake, r.gov.care), earliest(r.gov.watch, r.gov.logAt))
 	if r.resume != nil {
 		next = earliest(next, r.resume.wake)
 	}
@@ -218,6 +225,9 @@ func (r *runner) tick(ctx context.Context) {
 	if w := earliest(r.gov.wake, r.gov.care); !w.IsZero() && !now.Before(w) {
 		r.gov.wake, r.gov.care = time.Time{}, time.Time{}
 		r.gov.again(ctx)
+	}
+	if w := r.gov.logAt; !w.IsZero() && !now.Before(w) {
+		r.gov.logNow()
 	}
 	r.resume.due(ctx, now)
 	if r.face.showing() {

@@ -18,7 +18,8 @@ type Notifier struct {
 	// Errors say that events were lost: everything may have changed.
 	Errors chan error
 
-	dirs map[string]bool // guarded by shared
+	atOnce func(fsnotify.Event) (done bool) // see NewAtOnce; nil: there is none
+	dirs   map[string]bool                  // guarded by shared
 }
 
 // room is how many events an owner may be behind. More of them come together
@@ -28,25 +29,31 @@ const room = 64
 // shared is the process's instance, while somebody has a Notifier.
 var shared struct {
 	sync.Mutex
-	w     *fsnotify.Watcher
-	done  chan struct{} // closed when w's events have been passed on
+	w     *source
 	users map[*Notifier]bool
 }
 
 // New returns a Notifier without directories. An error is usually that no
 // instance is left.
-func New() (*Notifier, error) {
+func New() (*Notifier, error) { return newNotifier(nil) }
+
+// NewAtOnce is New for who must not lose the time that a change of goroutines
+// takes while 100 processes hear of the same event: fn is called with each, on
+// the goroutine that reads them for all Notifiers. Those that it has dealt with do
+// not come by Events.
+func NewAtOnce(fn func(fsnotify.Event) (done bool)) (*Notifier, error) { return newNotifier(fn) }
+
+func newNotifier(atOnce func(fsnotify.Event) bool) (*Notifier, error) {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.w == nil {
-		w, err := fsnotify.NewWatcher()
+		w, err := newSource(event, lost)
 		if err != nil {
 			return nil, err
 		}
-		shared.w, shared.done, shared.users = w, make(chan struct{}), map[*Notifier]bool{}
-		go pass(w, shared.done)
+		shared.w, shared.users = w, map[*Notifier]bool{}
 	}
-	n := &Notifier{Events: make(chan fsnotify.Event, room), Errors: make(chan error, 1), dirs: map[string]bool{}}
+	n := &Notifier{Events: make(chan fsnotify.Event, room), Errors: make(chan error, 1), atOnce: atOnce, dirs: map[string]bool{}}
 	shared.users[n] = true
 	return n, nil
 }
@@ -101,50 +108,42 @@ func (n *Notifier) Close() error {
 		shared.Unlock()
 		return nil
 	}
-	w, done := shared.w, shared.done
+	w := shared.w
 	shared.w = nil
 	shared.Unlock()
-	err := w.Close()
-	<-done
-	return err
+	return w.Close()
 }
 
-// pass hands on what w tells, until it is closed.
-func pass(w *fsnotify.Watcher, done chan struct{}) {
-	defer close(done)
-	events, lost := w.Events, w.Errors
-	for events != nil || lost != nil {
-		select {
-		case ev, ok := <-events:
-			if !ok {
-				events = nil
-				continue
-			}
-			tell(w, func(n *Notifier) {
-				if n.dirs[ev.Name] || n.dirs[filepath.Dir(ev.Name)] {
-					n.event(ev)
-				}
-			})
-		case err, ok := <-lost:
-			if !ok {
-				lost = nil
-				continue
-			}
-			tell(w, func(n *Notifier) { n.lost(err) })
+// event hands on what w tells.
+func event(w *source, ev fsnotify.Event) {
+	for _, n := range concerned(w, func(n *Notifier) bool { return n.dirs[ev.Name] || n.dirs[filepath.Dir(ev.Name)] }) {
+		if n.atOnce == nil || !n.atOnce(ev) {
+			n.event(ev)
 		}
 	}
 }
 
-// tell calls fn for everybody whose instance w is.
-func tell(w *fsnotify.Watcher, fn func(*Notifier)) {
+// lost says to all that w's events were lost.
+func lost(w *source, err error) {
+	for _, n := range concerned(w, func(*Notifier) bool { return true }) {
+		n.lost(err)
+	}
+}
+
+// concerned are those whose instance w is and whom it concerns. They are told
+// without the lock: one that takes its time must not keep others from ending.
+func concerned(w *source, is func(*Notifier) bool) (all []*Notifier) {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.w != w {
-		return
+		return nil
 	}
 	for n := range shared.users {
-		fn(n)
+		if is(n) {
+			all = append(all, n)
+		}
 	}
+	return all
 }
 
 func (n *Notifier) event(ev fsnotify.Event) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 )
 
@@ -153,4 +154,42 @@ func TestReplaced(t *testing.T) {
 	b.Remove(dir) // the old one's
 	touch(t, filepath.Join(dir, "2"))
 	told(t, a, filepath.Join(dir, "2"))
+}
+
+// TestAtOnce: what is dealt with at once does not come as an event, the rest does.
+func TestAtOnce(t *testing.T) {
+	x := t.TempDir()
+	dealt := make(chan string, 100)
+	n, err := NewAtOnce(func(ev fsnotify.Event) bool {
+		mine := filepath.Base(ev.Name) == "mine"
+		if mine {
+			dealt <- ev.Name
+		}
+		return mine
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	if err := n.Add(x); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, filepath.Join(x, "mine"))
+	touch(t, filepath.Join(x, "other"))
+	for late := time.After(20 * time.Second); ; {
+		select {
+		case ev := <-n.Events:
+			if filepath.Base(ev.Name) == "mine" {
+				t.Error("told of what was dealt with")
+			}
+			if filepath.Base(ev.Name) == "other" {
+				if len(dealt) == 0 {
+					t.Error("the first one was not told at once")
+				}
+				return
+			}
+		case <-late:
+			t.Fatal("not told")
+		}
+	}
 }

@@ -259,7 +259,7 @@ func (s suite) hintFromProcess(t *testing.T) {
 	place := t.TempDir()
 	st := s.store(t, place)
 	ctx, cancel := context.WithCancel(t.Context())
-	hints, err := st.Watch(ctx)
+	hints, err := st.Watch(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -452,7 +452,7 @@ func (s suite) hint(t *testing.T) {
 	a, b := s.store(t, place), s.store(t, place)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	hints, err := b.Watch(ctx)
+	hints, err := b.Watch(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

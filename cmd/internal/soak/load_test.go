@@ -4,19 +4,15 @@ package soak
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"qshim/lockfile"
 	"qshim/policies"
@@ -83,6 +79,7 @@ func TestManyShims(t *testing.T) {
 	policy := strings.NewReplacer(`"300ms"`, `"6s"`, `"600ms"`, `"12s"`, `gap = "50ms"`, fmt.Sprintf("gap = \"%dms\"", max(20, n))).Replace(fastPolicy)
 	f := newFleet(t, plainQshim, policy)
 	f.patience += time.Duration(n) * patience / 40
+	t.Logf("a bare watcher's child is stopped: %s", spread(bareStops(t, min(n, 100))))
 	all := make([]*station, 0, n)
 	began := time.Now()
 	for i := range n {
@@ -92,7 +89,7 @@ func TestManyShims(t *testing.T) {
 		}
 	}
 	f.open()
-	eventuallyIn(t, f.patience, "all are at work", func() bool {
+	eventuallyEach(t, f.glance(n), f.patience, "all are at work", func() bool {
 		running := 0
 		for _, s := range f.ledger().Sessions {
 			if s.State == lockfile.Running {
@@ -142,6 +139,17 @@ func TestManyShims(t *testing.T) {
 	f.clean()
 }
 
+// turnEach is how long the turns of a fleet are, for each of its sessions. The edge
+// of a turn is a whole update, 3 ms of a processor among 200: sessions that all
+// begin or end one three times a second leave the two no time for anything else.
+const turnEach = 10 * time.Millisecond
+
+// glance is how often the test looks at n sessions, which takes it as much as one
+// of them.
+func (f *fleet) glance(n int) time.Duration {
+	return max(5*time.Millisecond, time.Duration(n)*time.Millisecond)
+}
+
 // inOrder: the sessions were continued oldest first, behind the one that tried.
 func (f *fleet) inOrder(since time.Time) {
 	f.t.Helper()
@@ -178,60 +186,6 @@ func usages(all []*station) []usage {
 	return out
 }
 
-// stopwatch measures when processes stop, with as little as it can of what would
-// keep it from looking while all are busy: open files, a thread of its own, and,
-// where it may, a higher priority.
-type stopwatch struct {
-	files []*os.File // /proc/PID/stat
-}
-
-func newStopwatch(t testing.TB, pids []int) *stopwatch {
-	t.Helper()
-	w := &stopwatch{}
-	for _, pid := range pids {
-		f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/stat")
-		must(t, err)
-		w.files = append(w.files, f)
-	}
-	t.Cleanup(w.close)
-	return w
-}
-
-func (w *stopwatch) close() {
-	for _, f := range w.files {
-		_ = f.Close() // only read from
-	}
-	w.files = nil
-}
-
-// all waits until every process is stopped and returns how long each took since
-// began, sorted; fewer if that takes longer than most.
-func (w *stopwatch) all(began time.Time, most time.Duration) (times []time.Duration) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	was, _ := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid()) // as the kernel has it: 20 - nice
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -15)  // only root may
-	defer func() { _ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 20-was) }()
-	left := make([]int, len(w.files))
-	for i, f := range w.files {
-		left[i] = int(f.Fd())
-	}
-	var buf [512]byte
-	for ; len(left) > 0 && time.Since(began) < most; pause(time.Millisecond) {
-		left = slices.DeleteFunc(left, func(fd int) bool {
-			n, err := unix.Pread(fd, buf[:], 0)
-			_, rest, _ := bytes.Cut(buf[:max(n, 0)], []byte(") "))
-			if err != nil || len(rest) == 0 || rest[0] != 'T' {
-				return false
-			}
-			times = append(times, time.Since(began))
-			return true
-		})
-	}
-	slices.Sort(times)
-	return times
-}
-
 // round is one limit, from the row on one screen to the last one that goes on.
 func (f *fleet) round(all []*station, hit *station, round int) {
 	f.t.Helper()
@@ -241,6 +195,9 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 			pids = append(pids, s.pid())
 		}
 	}
+	if len(all) >= 100 {
+		pause(3 * time.Second) // what the start, or the round before, has left to do is done
+	}
 	watch := newStopwatch(f.t, pids)
 	began := time.Now()
 	hit.tell('f')
@@ -249,8 +206,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 	if len(times) < len(pids) {
 		f.t.Fatalf("waited in vain for %d of %d to be stopped", len(pids)-len(times), len(pids))
 	}
-	f.t.Logf("round %d: row -> stopped: p50 %v, p99 %v, last %v", round+1, times[len(times)/2].Round(time.Millisecond),
-		times[len(times)*99/100].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
+	f.t.Logf("round %d: row -> stopped: %s", round+1, spread(times))
 	// Whoever goes on does well, and is at work again.
 	var all2 sync.WaitGroup
 	done := make(chan struct{})
@@ -260,7 +216,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 				select {
 				case <-done:
 					return
-				case <-time.After(300 * time.Millisecond):
+				case <-time.After(max(300*time.Millisecond, time.Duration(len(all))*turnEach)):
 				}
 				if pid := s.pid(); pid > 0 && !stopped(pid) && s != hit {
 					s.tell("db"[turn%2])
@@ -268,7 +224,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 			}
 		})
 	}
-	eventuallyIn(f.t, f.patience, "all go on", func() bool {
+	eventuallyEach(f.t, f.glance(len(all)), f.patience, "all go on", func() bool {
 		for _, pid := range pids {
 			if stopped(pid) {
 				return false
@@ -289,7 +245,7 @@ func (f *fleet) round(all []*station, hit *station, round int) {
 			f.t.Logf("not at work: %q; limiter %+v", not, f.ledger().Limiters[soakLimiter])
 		}
 	}()
-	eventuallyIn(f.t, f.patience, "all are at work again", func() bool {
+	eventuallyEach(f.t, f.glance(len(all)), f.patience, "all are at work again", func() bool {
 		l := f.ledger()
 		not = not[:0]
 		for _, s := range all {

@@ -27,6 +27,9 @@ var plainQshim, faultyQshim, nextQshim string
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
+	if watched := os.Getenv(bareEnv); watched != "" {
+		return bareWatcher(watched)
+	}
 	dir, err := os.MkdirTemp("", "qshim-soak-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -234,8 +237,15 @@ func eventually(t testing.TB, what string, ok func() bool) {
 // eventuallyIn is eventually where there is so much to do that it takes longer.
 func eventuallyIn(t testing.TB, most time.Duration, what string, ok func() bool) {
 	t.Helper()
+	eventuallyEach(t, 5*time.Millisecond, most, what, ok)
+}
+
+// eventuallyEach looks once each tick: what takes milliseconds to look at must
+// not be looked at all the time.
+func eventuallyEach(t testing.TB, each, most time.Duration, what string, ok func() bool) {
+	t.Helper()
 	end := time.Now().Add(most)
-	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
+	for tick := time.NewTicker(each); ; <-tick.C {
 		if ok() {
 			tick.Stop()
 			return

@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"runtime"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -31,4 +33,28 @@ func sigaction(sig syscall.Signal, act, old *[64]byte) syscall.Errno {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig),
 		uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 	return errno
+}
+
+// noStopNews is SA_NOCLDSTOP, 1 on every architecture.
+const noStopNews = 1
+
+// HushStops lets the kernel say nothing of children that stop or continue until
+// news is called; wait4 tells of them all the same, and of an end it still does. A
+// SIGCHLD costs a process four changes of thread, at the moment at which 100 of
+// them stop their agents.
+func HushStops() (news func()) {
+	if strings.HasPrefix(runtime.GOARCH, "mips") { // has the flags elsewhere
+		return func() {}
+	}
+	set := func(bits func(flags uintptr) uintptr) {
+		var act [64]byte
+		if sigaction(unix.SIGCHLD, nil, &act) != 0 {
+			return
+		}
+		flags := (*uintptr)(unsafe.Pointer(&act[unsafe.Sizeof(uintptr(0))])) // behind the handler
+		*flags = bits(*flags)
+		sigaction(unix.SIGCHLD, &act, nil)
+	}
+	set(func(flags uintptr) uintptr { return flags | noStopNews })
+	return func() { set(func(flags uintptr) uintptr { return flags &^ noStopNews }) }
 }
