@@ -180,14 +180,18 @@ func wrapFor(agent string, rows []string, cols int) (out []string) {
 }
 
 func wrapWords(r string, cols int, indent string) (out []string) {
-	for len([]rune(r)) > cols {
+	for cells(r) > cols {
 		runes := []rune(r)
-		cut := cols
+		edge := len(runes)
+		for edge > 1 && cells(string(runes[:edge])) > cols {
+			edge--
+		}
+		cut := edge
 		for cut > len(indent)+8 && runes[cut] != ' ' {
 			cut--
 		}
 		if runes[cut] != ' ' {
-			cut = cols
+			cut = edge
 		}
 		out = append(out, strings.TrimRight(string(runes[:cut]), " "))
 		r = indent + strings.TrimLeft(string(runes[cut:]), " ")

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"qshim/detect"
 )
 
@@ -28,7 +30,7 @@ func moves(rows []string) string {
 				word = true
 				b.WriteRune(c)
 			}
-			col++
+			col += cells(string(c))
 		}
 	}
 	return b.String()
@@ -132,9 +134,12 @@ func bytewise(p *detect.Profile, o detect.ExplainOptions, s string) (out []detec
 	return out
 }
 
+// cells is how many columns a text takes.
+func cells(s string) int { return displaywidth.String(s) }
+
 func width(rows []string) (w int) {
 	for _, r := range rows {
-		w = max(w, len([]rune(r)))
+		w = max(w, cells(r))
 	}
 	return w
 }
