@@ -194,13 +194,13 @@ func usages(all []*station) []usage {
 func (f *fleet) round(all []*station, hit *station, round int) {
 	f.t.Helper()
 	pids := make([]int, 0, len(all))
-	for _, s := range all {
-		if s != hit {
-			pids = append(pids, s.pid())
-		}
-	}
 	if len(all) >= 100 {
 		pause(3 * time.Second) // what the start, or the round before, has left to do is done
+	}
+	for _, s := range all {
+		if pid := s.pid(); s != hit && !stopped(pid) { // the cap may have stopped one meanwhile
+			pids = append(pids, pid)
+		}
 	}
 	watch := newStopwatch(f.t, pids)
 	began := time.Now()
