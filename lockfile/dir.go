@@ -4,7 +4,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -40,6 +42,7 @@ const (
 type Dir struct {
 	path string
 	o    Options
+	ids  io.Reader
 	turn chan struct{} // holds one token: this process's turn at the lock
 	wait *waiter       // a lock request that outlived its caller; owned by the turn
 
@@ -76,8 +79,9 @@ func Open(dir string, o Options) (*Dir, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	ids := o.Rand
 	if o.Rand == nil {
-		o.Rand = rand.Reader
+		o.Rand, ids = rand.Reader, quickRand{}
 	}
 	if o.maxEvents == 0 {
 		o.maxEvents = MaxEvents
@@ -89,7 +93,7 @@ func Open(dir string, o Options) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	d := &Dir{path: abs, o: o, turn: make(chan struct{}, 1), reopened: make(chan struct{}),
+	d := &Dir{path: abs, o: o, ids: ids, turn: make(chan struct{}, 1), reopened: make(chan struct{}),
 		leases: map[string]*lease{}, probed: map[string]time.Time{}, ignored: map[string]bool{}}
 	d.limiters = shelf[Limiter]{room: limiterRoom, decode: decodeLimiter}
 	d.sessions = shelf[Session]{room: sessionRoom, decode: decodeSession}
@@ -103,6 +107,17 @@ func Open(dir string, o Options) (*Dir, error) {
 		return nil, errors.Join(d.wrap(err), d.Close())
 	}
 	return d, nil
+}
+
+// quickRand is for session ids, which must differ and are no secret: the
+// runtime's own generator, which the system has seeded, is there from the start.
+type quickRand struct{}
+
+func (quickRand) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(mathrand.Uint32())
+	}
+	return len(p), nil
 }
 
 // Path returns the state directory, absolute.

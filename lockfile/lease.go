@@ -192,7 +192,7 @@ func (l *lease) remove(r *rooms) error {
 // session whose id must be known before its lease is taken.
 func (d *Dir) NewID() (string, error) {
 	var b [5]byte
-	if _, err := io.ReadFull(d.o.Rand, b[:]); err != nil {
+	if _, err := io.ReadFull(d.ids, b[:]); err != nil {
 		return "", fmt.Errorf("session id: %w", err)
 	}
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:])), nil

@@ -156,7 +156,7 @@ const (
 // Options are what a store needs from outside. The zero value is usable.
 type Options struct {
 	Now  func() time.Time // the clock for stamps; nil: time.Now
-	Rand io.Reader        // for the salt and session ids; nil: crypto/rand
+	Rand io.Reader        // for the salt and session ids; nil: crypto/rand, and for ids the runtime's
 	// Notice is told of each thing set aside, mended or passed over, once. It
 	// must not call the store. nil: nobody is told.
 	Notice func(Notice)

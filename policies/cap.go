@@ -32,6 +32,13 @@ func (p Policy) Cap(l lockfile.Ledger, id string) (k int, capped bool) {
 	return p.capOf(lim)
 }
 
+// StartsCapped reports whether a limiter has a number before anything is known
+// of it.
+func (p Policy) StartsCapped(id string) bool {
+	_, capped := p.capOf(lockfile.Limiter{ID: id})
+	return capped
+}
+
 func (p Policy) capOf(lim lockfile.Limiter) (k int, capped bool) {
 	c := p.at(lim.ID).Concurrency
 	if own, set := p.Special[lim.ID]; isSource(lim.ID) {

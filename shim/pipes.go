@@ -53,7 +53,7 @@ func (s *Session) startOnPipes() error {
 		files[0], ends = uintptr(p[0]), append(ends, p[0])
 		s.opt.Feed.begin(p[1])
 	}
-	s.child, err = proc.Start(proc.Spec{Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, KillWithUs: true})
+	err = s.exec(proc.Spec{Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, KillWithUs: true})
 	if err != nil {
 		if s.opt.Feed != nil {
 			s.opt.Feed.end()

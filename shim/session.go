@@ -158,7 +158,6 @@ func Start(opt Options) (*Session, error) {
 	if s.wake, err = newWaker(); err != nil {
 		return nil, err
 	}
-	s.wake.watchSignals(opt.Caught)
 	if term.IsTerminal(0) && term.IsTerminal(1) {
 		err = s.startOnTerminal()
 	} else {
@@ -169,6 +168,14 @@ func Start(opt Options) (*Session, error) {
 		return nil, startError(opt.Path, err)
 	}
 	return s, nil
+}
+
+// exec starts the agent, and not before all signals are caught: what comes from
+// then on is the agent's, and a terminal that is raw is left as it was.
+func (s *Session) exec(spec proc.Spec) (err error) {
+	s.wake.watchSignals(s.opt.Caught)
+	s.child, err = proc.Start(spec)
+	return err
 }
 
 func startError(path string, err error) error {
@@ -213,7 +220,7 @@ func (s *Session) startOnTerminal() error {
 			s.readFiles(files, 2)
 		}
 	}
-	s.child, err = proc.Start(proc.Spec{
+	err = s.exec(proc.Spec{
 		Path: s.opt.Path, Argv: s.opt.Argv, Env: s.opt.Env, Files: files, Terminal: true,
 		Pair: proc.CanPair() && !proc.Orphaned(), Background: !s.fg,
 	})

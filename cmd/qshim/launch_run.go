@@ -145,9 +145,12 @@ func (l *launch) open() error {
 }
 
 func (l *launch) begin() error {
-	salt, err := l.store.Salt()
-	if err != nil {
-		return err
+	var salt []byte
+	if account.Salted(l.t.Profile) {
+		var err error
+		if salt, err = l.store.Salt(); err != nil {
+			return err
+		}
 	}
 	cwd, _ := os.Getwd() // a directory that is gone: identity and status do without
 	l.id = account.Identify(account.Launch{
@@ -188,14 +191,7 @@ func (l *launch) announce(s lockfile.Session) (err error) {
 
 // capped reports a number that may be busy at once without anything learned.
 func (l *launch) capped() bool {
-	led := lockfile.Ledger{Limiters: map[string]lockfile.Limiter{}}
-	for _, id := range l.limiters() {
-		led.Limiters[id] = lockfile.Limiter{ID: id}
-		if _, capped := l.a.policy.Cap(led, id); capped {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.limiters(), l.a.policy.StartsCapped)
 }
 
 // launched announces a session whose agent runs.

@@ -32,7 +32,7 @@ type Launch struct {
 	Home    string              // the user's home directory
 	Cwd     string              // where the agent starts, absolute
 	FS      FS                  // nil: no files
-	Salt    []byte              // the installation's salt, from the state directory
+	Salt    []byte              // the installation's salt, from the state directory; see Salted
 	// Headless: a key in the environment is used by Claude Code without having
 	// been approved on its screen.
 	Headless bool
@@ -70,6 +70,10 @@ type who struct {
 	model    string
 	secret   bool // the label stands before a key's hash: "OpenAI key 3f9a…"
 }
+
+// Salted reports whether an agent's account may be told by a key, so that
+// Identify needs the salt.
+func Salted(p *agents.Profile) bool { return p.Identity != "none" }
 
 // Identify names the limiters of a launch. It never fails: what cannot be read
 // is left out, and an account that cannot be told is provider/default, the same

@@ -149,7 +149,7 @@ func (b *builder) env(lookup func(string) (string, bool)) {
 	if lookup == nil {
 		return
 	}
-	for _, key := range settings() {
+	for _, key := range settingKeys {
 		if text, ok := lookup(EnvName(key)); ok && text != "" {
 			b.text(key, text, Origin{Layer: Env, Name: EnvName(key)})
 		}
@@ -160,15 +160,6 @@ func (b *builder) flags(flags map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(flags)) {
 		b.text(key, flags[key], Origin{Layer: Flag, Name: "--" + strings.ReplaceAll(key, "_", "-")})
 	}
-}
-
-// settings lists the keys that have an environment variable and may have a flag.
-func settings() (keys []string) {
-	t := reflect.TypeFor[Settings]()
-	for i := range t.NumField() {
-		keys = append(keys, t.Field(i).Tag.Get("toml"))
-	}
-	return keys
 }
 
 // text takes a value from outside a file, where everything is a string.

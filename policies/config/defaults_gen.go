@@ -161,6 +161,24 @@ func defaults() (Settings, policies.Constants) {
 		}
 }
 
+// settingKeys have an environment variable and may have a flag.
+var settingKeys = []string{
+	"limiter",
+	"max_wait",
+	"mode",
+	"no_adjust",
+	"notify_command",
+	"now",
+	"osc9",
+	"priority",
+	"profile",
+	"resume",
+	"resume_headless",
+	"resume_tui",
+	"state_dir",
+	"title",
+}
+
 // defaultSpecial is what single providers have otherwise.
 func defaultSpecial() map[string]policies.Constants {
 	return map[string]policies.Constants{

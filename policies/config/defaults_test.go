@@ -40,6 +40,11 @@ func render(b *builder) string {
 	p := func(text string, args ...any) { fmt.Fprintf(&out, text, args...) }
 	p("package config\n\nimport \"qshim/policies\"\n\n")
 	p("func defaults() (Settings, policies.Constants) {\nreturn %s, %s\n}\n\n", literal.Of(b.base.set, "config"), literal.Of(b.base.con, "config"))
+	p("// settingKeys have an environment variable and may have a flag.\nvar settingKeys = []string{\n")
+	for _, key := range slices.Sorted(maps.Keys(b.base.keys(false))) {
+		p("%q,\n", key)
+	}
+	p("}\n\n")
 	p("// defaultSpecial is what single providers have otherwise.\nfunc defaultSpecial() map[string]policies.Constants {\nreturn map[string]policies.Constants{\n")
 	for _, name := range slices.Sorted(maps.Keys(b.special)) {
 		p("%q: %s,\n", name, literal.Of(b.special[name].con, "config"))
