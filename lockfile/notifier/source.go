@@ -1,5 +1,3 @@
-//go:build !linux
-
 package notifier
 
 import "github.com/fsnotify/fsnotify"
