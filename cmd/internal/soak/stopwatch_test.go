@@ -4,6 +4,7 @@ package soak
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"runtime"
@@ -37,6 +38,11 @@ func newStopwatch(t testing.TB, pids []int) *stopwatch {
 	}
 	for _, pid := range pids {
 		f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/sched")
+		if err == nil {
+			if _, ok := lastRun(f); !ok {
+				err = errors.Join(errors.New("/proc/PID/sched does not say when"), f.Close())
+			}
+		}
 		if err != nil {
 			t.Logf("each process is asked each millisecond, which takes half a processor: %v", err)
 			return w
