@@ -182,7 +182,7 @@ func TestBrokenDisks(t *testing.T) {
 		{"full when clearing", "full@clear intent"},
 		{"full for the event log", "full@append events"},
 		{"full for a lease", "full@create lease"},
-		{"full later on", "full@write*#6"},
+		{"full later on", "full@write*#4"},
 		{"full everywhere", "full@*"},
 		{"over quota", fmt.Sprintf("errno:%d@write*", unix.EDQUOT)},
 		{"read-only", fmt.Sprintf("errno:%d@write*", unix.EROFS)},
