@@ -23,6 +23,9 @@ type demoProvider struct {
 // demoTally is what an account was asked for.
 type demoTally struct{ requests, refused int }
 
+// demoWait is what a refusal states.
+func demoWait() time.Duration { return time.Duration(demoBucket.RetryAfter * float64(time.Second)) }
+
 func newDemoProvider(now time.Time) *demoProvider {
 	return &demoProvider{meter: tier.NewMeter(demoBucket, now), calls: map[string]int{}, until: map[string]time.Time{}}
 }
@@ -34,7 +37,7 @@ func (p *demoProvider) reply(ctx context.Context, prompt string, part func(strin
 		return &painter.Refusal{
 			Status:     429,
 			Message:    "This request would exceed your account's rate limit. Please try again later.",
-			RetryAfter: time.Duration(demoBucket.RetryAfter * float64(time.Second)),
+			RetryAfter: demoWait(),
 		}
 	}
 	words := strings.SplitAfter("OK: "+prompt, " ")
@@ -58,7 +61,7 @@ func (p *demoProvider) admit(agent string, now time.Time) bool {
 	p.sum.requests++
 	if short, _ := p.meter.Admit(now, 0); short != "" {
 		p.sum.refused++
-		p.until[agent] = now.Add(time.Duration(demoBucket.RetryAfter * float64(time.Second)))
+		p.until[agent] = now.Add(demoWait())
 		return false
 	}
 	delete(p.until, agent)

@@ -3,91 +3,24 @@
 package agents
 
 var builtins = Index{
-	Entry{
-		Name:     "aider",
-		Binaries: []string{"aider"},
-		Packages: []string{"aider-chat"},
-	},
-	Entry{
-		Name:     "amp",
-		Binaries: []string{"amp"},
-		Packages: []string{"@sourcegraph/amp"},
-	},
-	Entry{
-		Name:     "antigravity",
-		Binaries: []string{"agy"},
-	},
-	Entry{
-		Name:     "claude",
-		Binaries: []string{"claude"},
-		Packages: []string{"@anthropic-ai/claude-code"},
-	},
-	Entry{
-		Name:     "codex",
-		Binaries: []string{"codex"},
-		Packages: []string{"@openai/codex"},
-	},
-	Entry{
-		Name:     "copilot",
-		Binaries: []string{"copilot"},
-		Packages: []string{"@github/copilot"},
-	},
-	Entry{
-		Name:     "crush",
-		Binaries: []string{"crush"},
-		Packages: []string{"@charmland/crush"},
-	},
-	Entry{
-		Name:     "cursor-agent",
-		Binaries: []string{"cursor-agent"},
-	},
-	Entry{
-		Name:     "droid",
-		Binaries: []string{"droid"},
-		Packages: []string{"droid"},
-	},
-	Entry{
-		Name:     "gemini",
-		Binaries: []string{"gemini"},
-		Packages: []string{"@google/gemini-cli"},
-	},
-	Entry{
-		Name: "generic",
-	},
-	Entry{
-		Name:     "goose",
-		Binaries: []string{"goose"},
-		Packages: []string{"@aaif/goose"},
-	},
-	Entry{
-		Name:     "grok",
-		Binaries: []string{"grok"},
-		Packages: []string{"@vibe-kit/grok-cli", "grok-dev"},
-	},
-	Entry{
-		Name:     "kimi",
-		Binaries: []string{"kimi", "kimi-cli"},
-		Packages: []string{"@moonshot-ai/kimi-code", "@moonshotai/kimi-code", "kimi-cli"},
-	},
-	Entry{
-		Name:     "kiro",
-		Binaries: []string{"kiro-cli", "kiro"},
-	},
-	Entry{
-		Name:     "opencode",
-		Binaries: []string{"opencode"},
-		Packages: []string{"opencode-ai"},
-	},
-	Entry{
-		Name:     "pi",
-		Binaries: []string{"pi"},
-		Packages: []string{"@mariozechner/pi-coding-agent"},
-	},
-	Entry{
-		Name:     "qwen",
-		Binaries: []string{"qwen"},
-		Packages: []string{"@qwen-code/qwen-code"},
-	},
+	Entry{Name: "aider", Binaries: []string{"aider"}, Packages: []string{"aider-chat"}},
+	Entry{Name: "amp", Binaries: []string{"amp"}, Packages: []string{"@sourcegraph/amp"}},
+	Entry{Name: "antigravity", Binaries: []string{"agy"}},
+	Entry{Name: "claude", Binaries: []string{"claude"}, Packages: []string{"@anthropic-ai/claude-code"}},
+	Entry{Name: "codex", Binaries: []string{"codex"}, Packages: []string{"@openai/codex"}},
+	Entry{Name: "copilot", Binaries: []string{"copilot"}, Packages: []string{"@github/copilot"}},
+	Entry{Name: "crush", Binaries: []string{"crush"}, Packages: []string{"@charmland/crush"}},
+	Entry{Name: "cursor-agent", Binaries: []string{"cursor-agent"}},
+	Entry{Name: "droid", Binaries: []string{"droid"}, Packages: []string{"droid"}},
+	Entry{Name: "gemini", Binaries: []string{"gemini"}, Packages: []string{"@google/gemini-cli"}},
+	Entry{Name: "generic"},
+	Entry{Name: "goose", Binaries: []string{"goose"}, Packages: []string{"@aaif/goose"}},
+	Entry{Name: "grok", Binaries: []string{"grok"}, Packages: []string{"@vibe-kit/grok-cli", "grok-dev"}},
+	Entry{Name: "kimi", Binaries: []string{"kimi", "kimi-cli"}, Packages: []string{"@moonshot-ai/kimi-code", "@moonshotai/kimi-code", "kimi-cli"}},
+	Entry{Name: "kiro", Binaries: []string{"kiro-cli", "kiro"}},
+	Entry{Name: "opencode", Binaries: []string{"opencode"}, Packages: []string{"opencode-ai"}},
+	Entry{Name: "pi", Binaries: []string{"pi"}, Packages: []string{"@mariozechner/pi-coding-agent"}},
+	Entry{Name: "qwen", Binaries: []string{"qwen"}, Packages: []string{"@qwen-code/qwen-code"}},
 }
 
 // compiled is a built-in profile without its text; nil: there is none.
@@ -102,35 +35,17 @@ func compiled(name string) *Profile {
 			Binaries: []string{"aider"},
 			Packages: []string{"aider-chat"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value: []string{"--model", "--weak-model", "--editor-model", "--edit-format", "--openai-api-key", "--anthropic-api-key", "--api-key", "--set-env", "--openai-api-base", "-m", "--message", "--msg", "-f", "--message-file", "--file", "--read", "--env-file", "-c", "--config", "--load", "--encoding", "--map-tokens", "--reasoning-effort", "--thinking-tokens", "--timeout", "--chat-mode", "--test-cmd", "--lint-cmd"},
-			},
-			Calls: Calls{
-				Flags: []string{"--version", "-h", "--help", "--models", "--list-models", "--check-update", "--just-check-update", "--install-main-branch", "--upgrade", "--update", "--show-repo-map", "--show-prompts", "--exit", "--shell-completions"},
-			},
-			Headless: Headless{
-				Flags: []string{"-m", "--message", "--msg", "-f", "--message-file", "--lint", "--test", "--commit"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-m", "--message", "--msg", "-f", "--message-file"},
-				NoWords: true,
-			},
-			Model: Model{
-				Options: []string{"--model"},
-				Env:     []string{"AIDER_MODEL"},
-			},
+			Options:  Options{Value: []string{"--model", "--weak-model", "--editor-model", "--edit-format", "--openai-api-key", "--anthropic-api-key", "--api-key", "--set-env", "--openai-api-base", "-m", "--message", "--msg", "-f", "--message-file", "--file", "--read", "--env-file", "-c", "--config", "--load", "--encoding", "--map-tokens", "--reasoning-effort", "--thinking-tokens", "--timeout", "--chat-mode", "--test-cmd", "--lint-cmd"}},
+			Calls:    Calls{Flags: []string{"--version", "-h", "--help", "--models", "--list-models", "--check-update", "--just-check-update", "--install-main-branch", "--upgrade", "--update", "--show-repo-map", "--show-prompts", "--exit", "--shell-completions"}},
+			Headless: Headless{Flags: []string{"-m", "--message", "--msg", "-f", "--message-file", "--lint", "--test", "--commit"}},
+			Prompt:   Prompt{Options: []string{"-m", "--message", "--msg", "-f", "--message-file"}, NoWords: true},
+			Model:    Model{Options: []string{"--model"}, Env: []string{"AIDER_MODEL"}},
 			Account: Account{
 				Keys:  []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=gemini", "OPENROUTER_API_KEY=openrouter", "DEEPSEEK_API_KEY=deepseek", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "MISTRAL_API_KEY=mistral"},
 				Bases: []string{"OPENAI_API_BASE=openai"},
 			},
-			Quit: Quit{
-				Signal: "SIGINT",
-			},
-			Resume: Resume{
-				Text:    "continue",
-				PauseMS: 150,
-				Latest:  []string{"--restore-chat-history", "--message", "{text}"},
-			},
+			Quit:   Quit{Signal: "SIGINT"},
+			Resume: Resume{Text: "continue", PauseMS: 150, Latest: []string{"--restore-chat-history", "--message", "{text}"}},
 		}
 	case "amp":
 		return &Profile{
@@ -141,35 +56,16 @@ func compiled(name string) *Profile {
 			Binaries: []string{"amp"},
 			Packages: []string{"@sourcegraph/amp"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value:    []string{"--log-level", "--log-file", "--settings-file", "--mcp-config", "-m", "--mode", "--visibility"},
-				Optional: []string{"-x", "--execute"},
-			},
+			Options:  Options{Value: []string{"--log-level", "--log-file", "--settings-file", "--mcp-config", "-m", "--mode", "--visibility"}, Optional: []string{"-x", "--execute"}},
 			Calls: Calls{
 				Flags:    []string{"--version", "-V", "--help", "-h"},
 				Commands: []string{"login", "logout", "update", "upgrade", "usage", "doctor", "help", "mcp", "tools", "tool", "permissions", "permission", "skill", "skills", "threads", "thread", "t"},
 				Sessions: []string{"threads continue", "thread continue", "t continue", "t c", "threads c", "threads new", "threads fork", "threads handoff"},
 			},
-			Headless: Headless{
-				Flags:  []string{"-x", "--execute"},
-				Piped:  []string{"stdout"},
-				Stream: []string{"--stream-json"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-x", "--execute"},
-				Skip: map[string]int{
-					"t":       9,
-					"thread":  9,
-					"threads": 9,
-				},
-			},
-			Account: Account{
-				Keys:  []string{"AMP_API_KEY=amp"},
-				Files: []string{".local/share/amp/secrets.json"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
+			Headless: Headless{Flags: []string{"-x", "--execute"}, Piped: []string{"stdout"}, Stream: []string{"--stream-json"}},
+			Prompt:   Prompt{Options: []string{"-x", "--execute"}, Skip: map[string]int{"t": 9, "thread": 9, "threads": 9}},
+			Account:  Account{Keys: []string{"AMP_API_KEY=amp"}, Files: []string{".local/share/amp/secrets.json"}},
+			Quit:     Quit{Signal: "SIGTERM"},
 			Resume: Resume{
 				Text:     "continue",
 				PauseMS:  150,
@@ -185,34 +81,17 @@ func compiled(name string) *Profile {
 			Identity: "keys",
 			Binaries: []string{"agy"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value: []string{"-p", "--print", "-i", "--prompt-interactive", "--conversation", "--model", "--add-dir", "--print-timeout", "--log-file"},
-			},
+			Options:  Options{Value: []string{"-p", "--print", "-i", "--prompt-interactive", "--conversation", "--model", "--add-dir", "--print-timeout", "--log-file"}},
 			Calls: Calls{
 				Flags:    []string{"--version", "--help", "-h"},
 				Commands: []string{"help", "install", "plugin", "plugins", "update", "changelog", "models", "mcp", "login", "logout"},
 			},
-			Headless: Headless{
-				Flags: []string{"-p", "--print"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-p", "--print", "-i", "--prompt-interactive"},
-			},
-			Model: Model{
-				Options: []string{"--model"},
-			},
-			Account: Account{
-				Files: []string{".gemini/antigravity-cli/settings.json", ".gemini/google_accounts.json"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  200,
-				Headless: []string{"--conversation", "{session}", "-p", "{text}"},
-				Latest:   []string{"--continue", "-p", "{text}"},
-			},
+			Headless: Headless{Flags: []string{"-p", "--print"}},
+			Prompt:   Prompt{Options: []string{"-p", "--print", "-i", "--prompt-interactive"}},
+			Model:    Model{Options: []string{"--model"}},
+			Account:  Account{Files: []string{".gemini/antigravity-cli/settings.json", ".gemini/google_accounts.json"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 200, Headless: []string{"--conversation", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	case "claude":
 		return &Profile{
@@ -240,37 +119,11 @@ func compiled(name string) *Profile {
 				Piped:    []string{"stdout"},
 				Format:   []string{"--output-format"},
 			},
-			Prompt: Prompt{
-				Options: []string{"--cloud"},
-				Skip: map[string]int{
-					"agents":         9,
-					"attach":         9,
-					"remote-control": 9,
-					"respawn":        9,
-				},
-				Always: []string{"ultrareview"},
-			},
+			Prompt: Prompt{Options: []string{"--cloud"}, Skip: map[string]int{"agents": 9, "attach": 9, "remote-control": 9, "respawn": 9}, Always: []string{"ultrareview"}},
 			Model: Model{
-				Options: []string{"--model"},
-				Env:     []string{"ANTHROPIC_MODEL"},
-				Families: []Family{Family{
-					Match: []string{"opusplan*", "default", "best", "auto"},
-				}, Family{
-					Match: []string{"*opus*"},
-					Name:  "opus",
-				}, Family{
-					Match: []string{"*sonnet*"},
-					Name:  "sonnet",
-				}, Family{
-					Match: []string{"*haiku*"},
-					Name:  "haiku",
-				}, Family{
-					Match: []string{"*fable*"},
-					Name:  "fable",
-				}, Family{
-					Match: []string{"*mythos*"},
-					Name:  "mythos",
-				}},
+				Options:  []string{"--model"},
+				Env:      []string{"ANTHROPIC_MODEL"},
+				Families: []Family{Family{Match: []string{"opusplan*", "default", "best", "auto"}}, Family{Match: []string{"*opus*"}, Name: "opus"}, Family{Match: []string{"*sonnet*"}, Name: "sonnet"}, Family{Match: []string{"*haiku*"}, Name: "haiku"}, Family{Match: []string{"*fable*"}, Name: "fable"}, Family{Match: []string{"*mythos*"}, Name: "mythos"}},
 			},
 			Adjust: []Adjustment{Adjustment{
 				Name:           "debug-log",
@@ -290,9 +143,7 @@ func compiled(name string) *Profile {
 				Status:   "sessions/{pid}.json",
 				DebugArg: "--debug-file",
 			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
+			Quit: Quit{Signal: "SIGTERM"},
 			Resume: Resume{
 				Text:          "continue",
 				PauseMS:       150,
@@ -323,27 +174,11 @@ func compiled(name string) *Profile {
 				Commands: []string{"app-server", "apply", "a", "archive", "cloud", "cloud-tasks", "completion", "debug", "delete", "doctor", "exec help", "e help", "exec-server", "execpolicy", "features", "help", "login", "logout", "mcp", "migrate-nfs-db", "migrate-rollouts", "plugin", "remote-control", "responses-api-proxy", "sandbox", "unarchive", "update", "mcp-server"},
 				Sessions: []string{"cloud exec", "cloud-tasks exec"},
 			},
-			Headless: Headless{
-				Commands: []string{"exec", "e", "review", "queue", "cloud", "cloud-tasks"},
-				Stream:   []string{"--json"},
-			},
-			Prompt: Prompt{
-				Skip: map[string]int{
-					"agents": 9,
-					"fork":   1,
-					"resume": 1,
-				},
-				SkipNone: []string{"--last"},
-			},
+			Headless: Headless{Commands: []string{"exec", "e", "review", "queue", "cloud", "cloud-tasks"}, Stream: []string{"--json"}},
+			Prompt:   Prompt{Skip: map[string]int{"agents": 9, "fork": 1, "resume": 1}, SkipNone: []string{"--last"}},
 			Model: Model{
-				Options: []string{"-m", "--model"},
-				Families: []Family{Family{
-					Match: []string{"gpt-daybreak-blue*", "daybreak*blue"},
-					Name:  "daybreak-blue",
-				}, Family{
-					Match: []string{"gpt-daybreak-red*", "daybreak*red"},
-					Name:  "daybreak-red",
-				}},
+				Options:  []string{"-m", "--model"},
+				Families: []Family{Family{Match: []string{"gpt-daybreak-blue*", "daybreak*blue"}, Name: "daybreak-blue"}, Family{Match: []string{"gpt-daybreak-red*", "daybreak*red"}, Name: "daybreak-red"}},
 			},
 			Adjust: []Adjustment{Adjustment{
 				Name:           "no-daemon",
@@ -354,16 +189,8 @@ func compiled(name string) *Profile {
 				UnlessArgs:     []string{"--no-daemon", "--remote", "daemon_auto_start", "features.daemon_auto_start"},
 				UnlessCommands: []string{"queue", "cloud", "cloud-tasks"},
 			}},
-			Log: LogSpec{
-				Kind:    "codex-rollout",
-				HomeEnv: []string{"CODEX_HOME"},
-				Home:    ".codex",
-				Files:   []string{"sessions/*/*/*/rollout-*.jsonl"},
-			},
-			Quit: Quit{
-				Signal:  "SIGTERM",
-				Restore: true,
-			},
+			Log:  LogSpec{Kind: "codex-rollout", HomeEnv: []string{"CODEX_HOME"}, Home: ".codex", Files: []string{"sessions/*/*/*/rollout-*.jsonl"}},
+			Quit: Quit{Signal: "SIGTERM", Restore: true},
 			Resume: Resume{
 				Text:     "continue",
 				PauseMS:  150,
@@ -392,32 +219,16 @@ func compiled(name string) *Profile {
 				Flags:    []string{"--version", "-v", "--help", "-h", "--acp"},
 				Commands: []string{"help", "update", "version", "login", "logout", "plugin", "mcp", "completion"},
 			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--prompt"},
-				Format: []string{"--output-format"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-p", "--prompt", "-i", "--interactive"},
-				Always:  []string{"init"},
-			},
-			Model: Model{
-				Options: []string{"--model"},
-				Env:     []string{"COPILOT_MODEL"},
-			},
+			Headless: Headless{Flags: []string{"-p", "--prompt"}, Format: []string{"--output-format"}},
+			Prompt:   Prompt{Options: []string{"-p", "--prompt", "-i", "--interactive"}, Always: []string{"init"}},
+			Model:    Model{Options: []string{"--model"}, Env: []string{"COPILOT_MODEL"}},
 			Account: Account{
 				Keys:  []string{"COPILOT_PROVIDER_BEARER_TOKEN=openai", "COPILOT_PROVIDER_API_KEY=openai", "COPILOT_GITHUB_TOKEN=github-copilot", "GH_TOKEN=github-copilot", "GITHUB_TOKEN=github-copilot"},
 				Bases: []string{"COPILOT_PROVIDER_BASE_URL=openai"},
 				Files: []string{".copilot/config.json"},
 			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"--resume", "{session}", "-p", "{text}"},
-				Latest:   []string{"--continue", "-p", "{text}"},
-			},
+			Quit:   Quit{Signal: "SIGTERM"},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	case "crush":
 		return &Profile{
@@ -428,36 +239,20 @@ func compiled(name string) *Profile {
 			Binaries: []string{"crush"},
 			Packages: []string{"@charmland/crush"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value: []string{"-c", "--cwd", "-D", "--data-dir", "-m", "--model", "--small-model", "-s", "--session", "-H", "--host"},
-			},
+			Options:  Options{Value: []string{"-c", "--cwd", "-D", "--data-dir", "-m", "--model", "--small-model", "-s", "--session", "-H", "--host"}},
 			Calls: Calls{
 				Flags:    []string{"--version", "-v", "--help", "-h"},
 				Commands: []string{"completion", "dirs", "help", "login", "logout", "logs", "models", "projects", "schema", "session", "stats", "update-providers", "server"},
 			},
-			Headless: Headless{
-				Commands: []string{"run"},
-			},
-			Prompt: Prompt{
-				NoWords: true,
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-			},
+			Headless: Headless{Commands: []string{"run"}},
+			Prompt:   Prompt{NoWords: true},
+			Model:    Model{Options: []string{"-m", "--model"}},
 			Account: Account{
 				Keys:  []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=gemini", "OPENROUTER_API_KEY=openrouter", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "CEREBRAS_API_KEY=cerebras", "ZAI_API_KEY=zai"},
 				Files: []string{".local/share/crush/crush.json"},
 			},
-			Quit: Quit{
-				Signal:  "SIGTERM",
-				Restore: true,
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"run", "--session", "{session}", "{text}"},
-				Latest:   []string{"run", "--continue", "{text}"},
-			},
+			Quit:   Quit{Signal: "SIGTERM", Restore: true},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"run", "--session", "{session}", "{text}"}, Latest: []string{"run", "--continue", "{text}"}},
 		}
 	case "cursor-agent":
 		return &Profile{
@@ -477,33 +272,12 @@ func compiled(name string) *Profile {
 				Sessions: []string{"ls"},
 				NotWith:  []string{"-p", "--print"},
 			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--print"},
-				Format: []string{"--output-format"},
-			},
-			Prompt: Prompt{
-				Skip: map[string]int{
-					"agent":  0,
-					"ls":     9,
-					"resume": 9,
-				},
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-			},
-			Account: Account{
-				Keys:  []string{"CURSOR_API_KEY=cursor"},
-				Files: []string{".config/cursor/auth.json", ".cursor/cli-config.json"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"--resume", "{session}", "-p", "{text}"},
-				Latest:   []string{"--continue", "-p", "{text}"},
-			},
+			Headless: Headless{Flags: []string{"-p", "--print"}, Format: []string{"--output-format"}},
+			Prompt:   Prompt{Skip: map[string]int{"agent": 0, "ls": 9, "resume": 9}},
+			Model:    Model{Options: []string{"-m", "--model"}},
+			Account:  Account{Keys: []string{"CURSOR_API_KEY=cursor"}, Files: []string{".config/cursor/auth.json", ".cursor/cli-config.json"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	case "droid":
 		return &Profile{
@@ -522,30 +296,12 @@ func compiled(name string) *Profile {
 				Flags:    []string{"--version", "-v", "--help", "-h", "--list-tools"},
 				Commands: []string{"login", "logout", "mcp", "plugin", "update", "doctor", "help", "completion", "daemon", "computer", "search"},
 			},
-			Headless: Headless{
-				Commands: []string{"exec"},
-				Format:   []string{"-o", "--output-format"},
-			},
-			Prompt: Prompt{
-				Skip: map[string]int{
-					"resume": 9,
-				},
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-			},
-			Account: Account{
-				Keys:  []string{"FACTORY_API_KEY=factory"},
-				Files: []string{".factory/auth.encrypted", ".factory/auth.json"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"exec", "-s", "{session}", "{text}"},
-			},
+			Headless: Headless{Commands: []string{"exec"}, Format: []string{"-o", "--output-format"}},
+			Prompt:   Prompt{Skip: map[string]int{"resume": 9}},
+			Model:    Model{Options: []string{"-m", "--model"}},
+			Account:  Account{Keys: []string{"FACTORY_API_KEY=factory"}, Files: []string{".factory/auth.encrypted", ".factory/auth.json"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Headless: []string{"exec", "-s", "{session}", "{text}"}},
 		}
 	case "gemini":
 		return &Profile{
@@ -571,32 +327,13 @@ func compiled(name string) *Profile {
 				Piped:  []string{"stdin", "stdout"},
 				Format: []string{"-o", "--output-format"},
 			},
-			Prompt: Prompt{
-				Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"},
-			},
+			Prompt: Prompt{Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"}},
 			Model: Model{
-				Options: []string{"-m", "--model"},
-				Env:     []string{"GEMINI_MODEL"},
-				Families: []Family{Family{
-					Match: []string{"auto*"},
-				}, Family{
-					Match: []string{"*flash-lite*", "*flash lite*"},
-					Name:  "flash-lite",
-				}, Family{
-					Match: []string{"*flash*"},
-					Name:  "flash",
-				}, Family{
-					Match: []string{"*-pro*", "pro", "*pro models*", "* pro", "pro *"},
-					Name:  "pro",
-				}},
+				Options:  []string{"-m", "--model"},
+				Env:      []string{"GEMINI_MODEL"},
+				Families: []Family{Family{Match: []string{"auto*"}}, Family{Match: []string{"*flash-lite*", "*flash lite*"}, Name: "flash-lite"}, Family{Match: []string{"*flash*"}, Name: "flash"}, Family{Match: []string{"*-pro*", "pro", "*pro models*", "* pro", "pro *"}, Name: "pro"}},
 			},
-			Adjust: []Adjustment{Adjustment{
-				Name: "debug-log",
-				Why:  "its per-minute limits show in its debug log only",
-				Env: map[string]string{
-					"GEMINI_DEBUG_LOG_FILE": "{log}",
-				},
-			}},
+			Adjust: []Adjustment{Adjustment{Name: "debug-log", Why: "its per-minute limits show in its debug log only", Env: map[string]string{"GEMINI_DEBUG_LOG_FILE": "{log}"}}},
 			Log: LogSpec{
 				Kind:     "gemini",
 				HomeEnv:  []string{"GEMINI_CLI_HOME/.gemini"},
@@ -604,9 +341,7 @@ func compiled(name string) *Profile {
 				Files:    []string{"tmp/*/chats/session-*.jsonl"},
 				DebugEnv: "GEMINI_DEBUG_LOG_FILE",
 			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
+			Quit: Quit{Signal: "SIGTERM"},
 			Resume: Resume{
 				Text:       "continue",
 				PauseMS:    200,
@@ -624,12 +359,8 @@ func compiled(name string) *Profile {
 			Title:    "agent",
 			Provider: "unknown",
 			Identity: "none",
-			Calls: Calls{
-				Alone: []string{"--version", "--help", "-h", "-V"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
+			Calls:    Calls{Alone: []string{"--version", "--help", "-h", "-V"}},
+			Quit:     Quit{Signal: "SIGTERM"},
 		}
 	case "goose":
 		return &Profile{
@@ -640,44 +371,22 @@ func compiled(name string) *Profile {
 			Binaries: []string{"goose"},
 			Packages: []string{"@aaif/goose"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value: []string{"-n", "--name", "--session-id", "--path", "-i", "--instructions", "-t", "--text", "--recipe", "--params", "--system", "--max-turns", "--with-extension", "--with-streamable-http-extension", "--with-builtin", "--provider", "--model", "--output-format", "--sub-recipe", "--scheduled-job-id", "--max-tool-repetitions"},
-			},
+			Options:  Options{Value: []string{"-n", "--name", "--session-id", "--path", "-i", "--instructions", "-t", "--text", "--recipe", "--params", "--system", "--max-turns", "--with-extension", "--with-streamable-http-extension", "--with-builtin", "--provider", "--model", "--output-format", "--sub-recipe", "--scheduled-job-id", "--max-tool-repetitions"}},
 			Calls: Calls{
 				Flags:    []string{"--version", "-V", "--help", "-h"},
 				Commands: []string{"configure", "info", "doctor", "help", "mcp", "acp", "serve", "web", "update", "recipe", "schedule", "sched", "project", "projects", "completion", "term", "gateway", "skills", "local-models", "review --help", "session list", "session remove", "session export", "session import", "session diagnostics"},
 				Sessions: []string{"schedule run-now", "sched run-now", "project", "projects"},
 			},
-			Headless: Headless{
-				Commands: []string{"run"},
-				Format:   []string{"--output-format"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-t", "--text", "-i", "--instructions", "--recipe"},
-				Skip: map[string]int{
-					"s":       9,
-					"session": 9,
-				},
-				NoWords: true,
-			},
-			Model: Model{
-				Options: []string{"--model"},
-				Env:     []string{"GOOSE_MODEL"},
-			},
+			Headless: Headless{Commands: []string{"run"}, Format: []string{"--output-format"}},
+			Prompt:   Prompt{Options: []string{"-t", "--text", "-i", "--instructions", "--recipe"}, Skip: map[string]int{"s": 9, "session": 9}, NoWords: true},
+			Model:    Model{Options: []string{"--model"}, Env: []string{"GOOSE_MODEL"}},
 			Account: Account{
 				Keys:  []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GOOGLE_API_KEY=google", "OPENROUTER_API_KEY=openrouter", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "DATABRICKS_TOKEN=databricks", "AWS_BEARER_TOKEN_BEDROCK=bedrock"},
 				Bases: []string{"ANTHROPIC_HOST=anthropic", "OPENAI_HOST=openai"},
 				Files: []string{".config/goose/secrets.yaml"},
 			},
-			Log: LogSpec{
-				Kind:    "goose",
-				HomeEnv: []string{"GOOSE_PATH_ROOT/state", "XDG_STATE_HOME/goose"},
-				Home:    ".local/state/goose",
-				Files:   []string{"logs/cli/*/*.log"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
+			Log:  LogSpec{Kind: "goose", HomeEnv: []string{"GOOSE_PATH_ROOT/state", "XDG_STATE_HOME/goose"}, Home: ".local/state/goose", Files: []string{"logs/cli/*/*.log"}},
+			Quit: Quit{Signal: "SIGTERM"},
 			Resume: Resume{
 				Text:     "continue",
 				PauseMS:  150,
@@ -702,30 +411,16 @@ func compiled(name string) *Profile {
 				Flags:    []string{"--version", "-V", "-v", "--help", "-h"},
 				Commands: []string{"mcp", "login", "logout", "update", "help", "models", "setup", "plugin", "inspect", "completion"},
 			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--prompt", "--single"},
-				Format: []string{"--output-format", "--format"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-p", "--prompt", "--single"},
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-				Env:     []string{"GROK_MODEL"},
-			},
+			Headless: Headless{Flags: []string{"-p", "--prompt", "--single"}, Format: []string{"--output-format", "--format"}},
+			Prompt:   Prompt{Options: []string{"-p", "--prompt", "--single"}},
+			Model:    Model{Options: []string{"-m", "--model"}, Env: []string{"GROK_MODEL"}},
 			Account: Account{
 				Keys:  []string{"GROK_API_KEY=xai", "XAI_API_KEY=xai"},
 				Bases: []string{"GROK_BASE_URL=xai"},
 				Files: []string{".grok/auth.json", ".grok/user-settings.json"},
 			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"--resume", "{session}", "-p", "{text}"},
-			},
+			Quit:   Quit{Signal: "SIGTERM"},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}},
 		}
 	case "kimi":
 		return &Profile{
@@ -744,31 +439,16 @@ func compiled(name string) *Profile {
 				Flags:    []string{"--version", "-V", "--help", "-h"},
 				Commands: []string{"login", "logout", "info", "mcp", "acp", "export", "web", "server", "plugin", "term", "vis", "doctor", "update", "upgrade", "migrate", "provider", "fork", "session", "rc", "remote", "install-desktop"},
 			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--prompt", "--print", "--quiet"},
-				Format: []string{"--output-format"},
-			},
-			Prompt: Prompt{
-				Options: []string{"-p", "--prompt", "-c", "--command"},
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-				Env:     []string{"KIMI_MODEL_NAME"},
-			},
+			Headless: Headless{Flags: []string{"-p", "--prompt", "--print", "--quiet"}, Format: []string{"--output-format"}},
+			Prompt:   Prompt{Options: []string{"-p", "--prompt", "-c", "--command"}},
+			Model:    Model{Options: []string{"-m", "--model"}, Env: []string{"KIMI_MODEL_NAME"}},
 			Account: Account{
 				Keys:  []string{"KIMI_MODEL_API_KEY=moonshotai", "KIMI_API_KEY=moonshotai", "MOONSHOT_API_KEY=moonshotai"},
 				Bases: []string{"KIMI_MODEL_BASE_URL=moonshotai", "KIMI_CODE_BASE_URL=moonshotai", "KIMI_BASE_URL=moonshotai"},
 				Files: []string{".kimi/credentials/kimi-code.json", ".kimi-code/credentials/kimi-code.json"},
 			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"--session", "{session}", "-p", "{text}"},
-				Latest:   []string{"--continue", "-p", "{text}"},
-			},
+			Quit:   Quit{Signal: "SIGTERM"},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"--session", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	case "kiro":
 		return &Profile{
@@ -778,38 +458,17 @@ func compiled(name string) *Profile {
 			Identity: "keys",
 			Binaries: []string{"kiro-cli", "kiro"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value: []string{"--agent", "--model", "--trust-tools", "--resume-id", "--format", "-f", "--wrap"},
-			},
+			Options:  Options{Value: []string{"--agent", "--model", "--trust-tools", "--resume-id", "--format", "-f", "--wrap"}},
 			Calls: Calls{
 				Flags:    []string{"--version", "-V", "--help", "-h", "--help-all"},
 				Commands: []string{"login", "logout", "whoami", "user", "settings", "diagnostic", "doctor", "update", "mcp", "agent", "integrations", "theme", "issue", "init", "inline", "setup", "launch", "restart", "quit", "dashboard", "profile", "help", "completion", "acp"},
 			},
-			Headless: Headless{
-				Flags: []string{"--no-interactive"},
-			},
-			Prompt: Prompt{
-				Skip: map[string]int{
-					"chat":      0,
-					"translate": 0,
-				},
-				NoWords: true,
-			},
-			Model: Model{
-				Options: []string{"--model"},
-			},
-			Account: Account{
-				Keys:  []string{"KIRO_API_KEY=kiro"},
-				Files: []string{".local/share/kiro-cli/data.sqlite3"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:    "continue",
-				PauseMS: 150,
-				Latest:  []string{"chat", "--resume", "--no-interactive", "{text}"},
-			},
+			Headless: Headless{Flags: []string{"--no-interactive"}},
+			Prompt:   Prompt{Skip: map[string]int{"chat": 0, "translate": 0}, NoWords: true},
+			Model:    Model{Options: []string{"--model"}},
+			Account:  Account{Keys: []string{"KIRO_API_KEY=kiro"}, Files: []string{".local/share/kiro-cli/data.sqlite3"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Latest: []string{"chat", "--resume", "--no-interactive", "{text}"}},
 		}
 	case "opencode":
 		return &Profile{
@@ -830,40 +489,16 @@ func compiled(name string) *Profile {
 				Commands: []string{"completion", "acp", "mcp", "debug", "providers", "auth", "agent", "upgrade", "uninstall", "serve", "web", "models", "stats", "export", "import", "session", "plugin", "plug", "db", "github install"},
 				Sessions: []string{"agent create"},
 			},
-			Headless: Headless{
-				Commands: []string{"run"},
-				Format:   []string{"--format"},
-			},
-			Prompt: Prompt{
-				Options: []string{"--prompt"},
-				Skip: map[string]int{
-					"attach": 9,
-				},
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-			},
+			Headless: Headless{Commands: []string{"run"}, Format: []string{"--format"}},
+			Prompt:   Prompt{Options: []string{"--prompt"}, Skip: map[string]int{"attach": 9}},
+			Model:    Model{Options: []string{"-m", "--model"}},
 			Account: Account{
 				Keys:  []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=google", "GOOGLE_GENERATIVE_AI_API_KEY=google", "OPENROUTER_API_KEY=openrouter", "OPENCODE_API_KEY=opencode", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "DEEPSEEK_API_KEY=deepseek", "MOONSHOT_API_KEY=moonshotai", "ZHIPU_API_KEY=zhipuai", "MISTRAL_API_KEY=mistral"},
 				Files: []string{".local/share/opencode/auth.json"},
 			},
-			Log: LogSpec{
-				Kind:     "opencode",
-				Headless: true,
-				HomeEnv:  []string{"XDG_DATA_HOME/opencode"},
-				Home:     ".local/share/opencode",
-				Files:    []string{"log/opencode.log"},
-			},
-			Quit: Quit{
-				Signal:  "SIGTERM",
-				Restore: true,
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"run", "--session", "{session}", "{text}"},
-				Latest:   []string{"run", "--continue", "{text}"},
-			},
+			Log:    LogSpec{Kind: "opencode", Headless: true, HomeEnv: []string{"XDG_DATA_HOME/opencode"}, Home: ".local/share/opencode", Files: []string{"log/opencode.log"}},
+			Quit:   Quit{Signal: "SIGTERM", Restore: true},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"run", "--session", "{session}", "{text}"}, Latest: []string{"run", "--continue", "{text}"}},
 		}
 	case "pi":
 		return &Profile{
@@ -882,33 +517,15 @@ func compiled(name string) *Profile {
 				Flags:    []string{"--version", "-v", "--help", "-h", "--export", "--list-models"},
 				Commands: []string{"install", "remove", "uninstall", "update", "list", "config"},
 			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--print"},
-				Piped:  []string{"stdin"},
-				Format: []string{"--mode"},
-			},
-			Model: Model{
-				Options: []string{"--model"},
-			},
+			Headless: Headless{Flags: []string{"-p", "--print"}, Piped: []string{"stdin"}, Format: []string{"--mode"}},
+			Model:    Model{Options: []string{"--model"}},
 			Account: Account{
 				Keys:  []string{"ANTHROPIC_OAUTH_TOKEN=anthropic", "ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=google", "GROQ_API_KEY=groq", "CEREBRAS_API_KEY=cerebras", "XAI_API_KEY=xai", "OPENROUTER_API_KEY=openrouter", "ZAI_API_KEY=zai"},
 				Files: []string{".pi/agent/auth.json", ".pi/agent/oauth.json"},
 			},
-			Log: LogSpec{
-				Kind:    "pi",
-				HomeEnv: []string{"PI_CODING_AGENT_DIR"},
-				Home:    ".pi/agent",
-				Files:   []string{"sessions/*/*.jsonl"},
-			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"--session", "{session}", "-p", "{text}"},
-				Latest:   []string{"--continue", "-p", "{text}"},
-			},
+			Log:    LogSpec{Kind: "pi", HomeEnv: []string{"PI_CODING_AGENT_DIR"}, Home: ".pi/agent", Files: []string{"sessions/*/*.jsonl"}},
+			Quit:   Quit{Signal: "SIGTERM"},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"--session", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	case "qwen":
 		return &Profile{
@@ -934,13 +551,8 @@ func compiled(name string) *Profile {
 				Piped:  []string{"stdin", "stdout"},
 				Format: []string{"-o", "--output-format"},
 			},
-			Prompt: Prompt{
-				Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"},
-			},
-			Model: Model{
-				Options: []string{"-m", "--model"},
-				Env:     []string{"OPENAI_MODEL", "QWEN_MODEL"},
-			},
+			Prompt: Prompt{Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"}},
+			Model:  Model{Options: []string{"-m", "--model"}, Env: []string{"OPENAI_MODEL", "QWEN_MODEL"}},
 			Account: Account{
 				Keys:  []string{"OPENAI_API_KEY=openai", "BAILIAN_CODING_PLAN_API_KEY=qwen", "DASHSCOPE_API_KEY=qwen", "ANTHROPIC_API_KEY=anthropic", "GEMINI_API_KEY=google"},
 				Bases: []string{"OPENAI_BASE_URL=openai", "ANTHROPIC_BASE_URL=anthropic"},
@@ -960,15 +572,8 @@ func compiled(name string) *Profile {
 				Files:       []string{"debug/*.txt", "projects/*/chats/*.jsonl"},
 				SessionArgs: []string{"--session-id", "-r", "--resume"},
 			},
-			Quit: Quit{
-				Signal: "SIGTERM",
-			},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  200,
-				Headless: []string{"--resume", "{session}", "-p", "{text}"},
-				Latest:   []string{"--continue", "-p", "{text}"},
-			},
+			Quit:   Quit{Signal: "SIGTERM"},
+			Resume: Resume{Text: "continue", PauseMS: 200, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	}
 	return nil

@@ -194,7 +194,7 @@ func (b *builder) finish() {
 // specials makes the providers' and limiters' scopes.
 func (b *builder) specials() {
 	if len(b.leaves) == 0 {
-		for name, con := range defaultSpecial() {
+		for name, con := range defaultSpecial(b.base.con) {
 			s := b.base.over()
 			s.con = con
 			b.special[name] = s

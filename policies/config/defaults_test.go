@@ -45,11 +45,11 @@ func render(b *builder) string {
 		p("%q,\n", key)
 	}
 	p("}\n\n")
-	p("// defaultSpecial is what single providers have otherwise.\nfunc defaultSpecial() map[string]policies.Constants {\nreturn map[string]policies.Constants{\n")
+	p("// defaultSpecial is what single providers have otherwise than con, which all have.\nfunc defaultSpecial(con policies.Constants) map[string]policies.Constants {\nall := map[string]policies.Constants{}\n")
 	for _, name := range slices.Sorted(maps.Keys(b.special)) {
-		p("%q: %s,\n", name, literal.Of(b.special[name].con, "config"))
+		p("{\nc := con\n%sall[%q] = c\n}\n", literal.Differences("c", b.base.con, b.special[name].con, "config"), name)
 	}
-	p("}\n}\n\n// defaultLeaves is the same, line by line.\nfunc defaultLeaves() []leaf {\nreturn []leaf{\n")
+	p("return all\n}\n\n// defaultLeaves is the same, line by line.\nfunc defaultLeaves() []leaf {\nreturn []leaf{\n")
 	for _, l := range b.leaves {
 		if l.scope != "" {
 			p("{scope: %q, key: %q, value: %#v, origin: Origin{Layer: Default, Name: defaultName, Line: %d, Col: %d}},\n", l.scope, l.key, l.value, l.origin.Line, l.origin.Col)

@@ -18,6 +18,28 @@ func Of(x any, here string) string {
 	return writer{here + "."}.value(reflect.ValueOf(x))
 }
 
+// longLine is from how many bytes on a struct of several fields has one a line.
+const longLine = 160
+
+// Differences writes the assignments that make of a struct named x, which is as
+// base, the one that v is.
+func Differences(x string, base, v any, here string) string {
+	return writer{here + "."}.differences(x, reflect.ValueOf(base), reflect.ValueOf(v))
+}
+
+func (w writer) differences(x string, base, v reflect.Value) (out string) {
+	if v.Kind() != reflect.Struct {
+		if !reflect.DeepEqual(base.Interface(), v.Interface()) {
+			out = x + " = " + w.value(v) + "\n"
+		}
+		return out
+	}
+	for i := range v.NumField() {
+		out += w.differences(x+"."+v.Type().Field(i).Name, base.Field(i), v.Field(i))
+	}
+	return out
+}
+
 // writer writes values for one package.
 type writer struct{ here string }
 
@@ -46,10 +68,11 @@ func (w writer) value(v reflect.Value) string {
 		return fmt.Sprintf("%#v", v.Interface())
 	}
 	name := strings.ReplaceAll(v.Type().String(), w.here, "")
-	if len(parts) > 0 && v.Kind() != reflect.Slice {
+	line := name + "{" + strings.Join(parts, ", ") + "}"
+	if len(line) > longLine && len(parts) > 1 && v.Kind() != reflect.Slice {
 		return name + "{\n" + strings.Join(parts, ",\n") + ",\n}"
 	}
-	return name + "{" + strings.Join(parts, ", ") + "}"
+	return line
 }
 
 // File makes a Go file of source, or, where it is not to be written, says that
