@@ -197,7 +197,7 @@ func TestSaltAsWritten(t *testing.T) {
 	if err := decodeInto(data, &decoded); err != nil || !ok || quick != decoded || hex.EncodeToString(salt) != quick.Salt {
 		t.Errorf("%q: %v %v, decoded %v, %v", data, quick, ok, decoded, err)
 	}
-	for _, other := range []string{`{"schema":1,"salt":"00"}`, `{"schema":2,` + string(data[12:]), " " + string(data)} {
+	for _, other := range []string{`{"schema":1,"salt":"00"}` + "\n", `{"schema":2,` + string(data[12:]), " " + string(data)} {
 		if _, ok := saltAsWritten([]byte(other)); ok {
 			t.Errorf("%q passes for ours", other)
 		}

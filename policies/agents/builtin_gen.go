@@ -40,12 +40,9 @@ func compiled(name string) *Profile {
 			Headless: Headless{Flags: []string{"-m", "--message", "--msg", "-f", "--message-file", "--lint", "--test", "--commit"}},
 			Prompt:   Prompt{Options: []string{"-m", "--message", "--msg", "-f", "--message-file"}, NoWords: true},
 			Model:    Model{Options: []string{"--model"}, Env: []string{"AIDER_MODEL"}},
-			Account: Account{
-				Keys:  []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=gemini", "OPENROUTER_API_KEY=openrouter", "DEEPSEEK_API_KEY=deepseek", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "MISTRAL_API_KEY=mistral"},
-				Bases: []string{"OPENAI_API_BASE=openai"},
-			},
-			Quit:   Quit{Signal: "SIGINT"},
-			Resume: Resume{Text: "continue", PauseMS: 150, Latest: []string{"--restore-chat-history", "--message", "{text}"}},
+			Account:  Account{Keys: []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=gemini", "OPENROUTER_API_KEY=openrouter", "DEEPSEEK_API_KEY=deepseek", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "MISTRAL_API_KEY=mistral"}, Bases: []string{"OPENAI_API_BASE=openai"}},
+			Quit:     Quit{Signal: "SIGINT"},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Latest: []string{"--restore-chat-history", "--message", "{text}"}},
 		}
 	case "amp":
 		return &Profile{
@@ -66,12 +63,7 @@ func compiled(name string) *Profile {
 			Prompt:   Prompt{Options: []string{"-x", "--execute"}, Skip: map[string]int{"t": 9, "thread": 9, "threads": 9}},
 			Account:  Account{Keys: []string{"AMP_API_KEY=amp"}, Files: []string{".local/share/amp/secrets.json"}},
 			Quit:     Quit{Signal: "SIGTERM"},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"threads", "continue", "{session}", "-x", "{text}"},
-				Latest:   []string{"threads", "continue", "--last", "-x", "{text}"},
-			},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Headless: []string{"threads", "continue", "{session}", "-x", "{text}"}, Latest: []string{"threads", "continue", "--last", "-x", "{text}"}},
 		}
 	case "antigravity":
 		return &Profile{
@@ -82,10 +74,7 @@ func compiled(name string) *Profile {
 			Binaries: []string{"agy"},
 			JudgedBy: "generic",
 			Options:  Options{Value: []string{"-p", "--print", "-i", "--prompt-interactive", "--conversation", "--model", "--add-dir", "--print-timeout", "--log-file"}},
-			Calls: Calls{
-				Flags:    []string{"--version", "--help", "-h"},
-				Commands: []string{"help", "install", "plugin", "plugins", "update", "changelog", "models", "mcp", "login", "logout"},
-			},
+			Calls:    Calls{Flags: []string{"--version", "--help", "-h"}, Commands: []string{"help", "install", "plugin", "plugins", "update", "changelog", "models", "mcp", "login", "logout"}},
 			Headless: Headless{Flags: []string{"-p", "--print"}},
 			Prompt:   Prompt{Options: []string{"-p", "--print", "-i", "--prompt-interactive"}},
 			Model:    Model{Options: []string{"--model"}},
@@ -113,13 +102,8 @@ func compiled(name string) *Profile {
 				Sessions: []string{"plugin eval", "plugins eval", "auto-mode critique"},
 				NotWith:  []string{"-p", "--print"},
 			},
-			Headless: Headless{
-				Flags:    []string{"-p", "--print"},
-				Commands: []string{"ultrareview", "plugin", "plugins", "auto-mode", "respawn"},
-				Piped:    []string{"stdout"},
-				Format:   []string{"--output-format"},
-			},
-			Prompt: Prompt{Options: []string{"--cloud"}, Skip: map[string]int{"agents": 9, "attach": 9, "remote-control": 9, "respawn": 9}, Always: []string{"ultrareview"}},
+			Headless: Headless{Flags: []string{"-p", "--print"}, Commands: []string{"ultrareview", "plugin", "plugins", "auto-mode", "respawn"}, Piped: []string{"stdout"}, Format: []string{"--output-format"}},
+			Prompt:   Prompt{Options: []string{"--cloud"}, Skip: map[string]int{"agents": 9, "attach": 9, "remote-control": 9, "respawn": 9}, Always: []string{"ultrareview"}},
 			Model: Model{
 				Options:  []string{"--model"},
 				Env:      []string{"ANTHROPIC_MODEL"},
@@ -135,14 +119,7 @@ func compiled(name string) *Profile {
 				UnlessEnv:      []string{"DEBUG", "DEBUG_SDK", "CLAUDE_CODE_DEBUG_LOGS_DIR"},
 				UnlessCommands: []string{"ultrareview", "plugin", "plugins", "auto-mode", "respawn"},
 			}},
-			Log: LogSpec{
-				Kind:     "claude-transcript",
-				HomeEnv:  []string{"CLAUDE_CONFIG_DIR"},
-				Home:     ".claude",
-				Files:    []string{"projects/*/*.jsonl"},
-				Status:   "sessions/{pid}.json",
-				DebugArg: "--debug-file",
-			},
+			Log:  LogSpec{Kind: "claude-transcript", HomeEnv: []string{"CLAUDE_CONFIG_DIR"}, Home: ".claude", Files: []string{"projects/*/*.jsonl"}, Status: "sessions/{pid}.json", DebugArg: "--debug-file"},
 			Quit: Quit{Signal: "SIGTERM"},
 			Resume: Resume{
 				Text:          "continue",
@@ -176,10 +153,7 @@ func compiled(name string) *Profile {
 			},
 			Headless: Headless{Commands: []string{"exec", "e", "review", "queue", "cloud", "cloud-tasks"}, Stream: []string{"--json"}},
 			Prompt:   Prompt{Skip: map[string]int{"agents": 9, "fork": 1, "resume": 1}, SkipNone: []string{"--last"}},
-			Model: Model{
-				Options:  []string{"-m", "--model"},
-				Families: []Family{Family{Match: []string{"gpt-daybreak-blue*", "daybreak*blue"}, Name: "daybreak-blue"}, Family{Match: []string{"gpt-daybreak-red*", "daybreak*red"}, Name: "daybreak-red"}},
-			},
+			Model:    Model{Options: []string{"-m", "--model"}, Families: []Family{Family{Match: []string{"gpt-daybreak-blue*", "daybreak*blue"}, Name: "daybreak-blue"}, Family{Match: []string{"gpt-daybreak-red*", "daybreak*red"}, Name: "daybreak-red"}}},
 			Adjust: []Adjustment{Adjustment{
 				Name:           "no-daemon",
 				Why:            "its daemon would go on working while the session is stopped",
@@ -215,20 +189,13 @@ func compiled(name string) *Profile {
 				Value:    []string{"-p", "--prompt", "-i", "--interactive", "--model", "--agent", "--add-dir", "--allow-tool", "--deny-tool", "--allow-url", "--deny-url", "--additional-mcp-config", "--disable-mcp-server", "--log-dir", "--log-level", "--output-format", "--stream", "--config-dir", "--name", "--effort", "--reasoning-effort", "--max-ai-credits"},
 				Optional: []string{"--resume", "-r", "--share", "--mouse"},
 			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-v", "--help", "-h", "--acp"},
-				Commands: []string{"help", "update", "version", "login", "logout", "plugin", "mcp", "completion"},
-			},
+			Calls:    Calls{Flags: []string{"--version", "-v", "--help", "-h", "--acp"}, Commands: []string{"help", "update", "version", "login", "logout", "plugin", "mcp", "completion"}},
 			Headless: Headless{Flags: []string{"-p", "--prompt"}, Format: []string{"--output-format"}},
 			Prompt:   Prompt{Options: []string{"-p", "--prompt", "-i", "--interactive"}, Always: []string{"init"}},
 			Model:    Model{Options: []string{"--model"}, Env: []string{"COPILOT_MODEL"}},
-			Account: Account{
-				Keys:  []string{"COPILOT_PROVIDER_BEARER_TOKEN=openai", "COPILOT_PROVIDER_API_KEY=openai", "COPILOT_GITHUB_TOKEN=github-copilot", "GH_TOKEN=github-copilot", "GITHUB_TOKEN=github-copilot"},
-				Bases: []string{"COPILOT_PROVIDER_BASE_URL=openai"},
-				Files: []string{".copilot/config.json"},
-			},
-			Quit:   Quit{Signal: "SIGTERM"},
-			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
+			Account:  Account{Keys: []string{"COPILOT_PROVIDER_BEARER_TOKEN=openai", "COPILOT_PROVIDER_API_KEY=openai", "COPILOT_GITHUB_TOKEN=github-copilot", "GH_TOKEN=github-copilot", "GITHUB_TOKEN=github-copilot"}, Bases: []string{"COPILOT_PROVIDER_BASE_URL=openai"}, Files: []string{".copilot/config.json"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	case "crush":
 		return &Profile{
@@ -240,19 +207,13 @@ func compiled(name string) *Profile {
 			Packages: []string{"@charmland/crush"},
 			JudgedBy: "generic",
 			Options:  Options{Value: []string{"-c", "--cwd", "-D", "--data-dir", "-m", "--model", "--small-model", "-s", "--session", "-H", "--host"}},
-			Calls: Calls{
-				Flags:    []string{"--version", "-v", "--help", "-h"},
-				Commands: []string{"completion", "dirs", "help", "login", "logout", "logs", "models", "projects", "schema", "session", "stats", "update-providers", "server"},
-			},
+			Calls:    Calls{Flags: []string{"--version", "-v", "--help", "-h"}, Commands: []string{"completion", "dirs", "help", "login", "logout", "logs", "models", "projects", "schema", "session", "stats", "update-providers", "server"}},
 			Headless: Headless{Commands: []string{"run"}},
 			Prompt:   Prompt{NoWords: true},
 			Model:    Model{Options: []string{"-m", "--model"}},
-			Account: Account{
-				Keys:  []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=gemini", "OPENROUTER_API_KEY=openrouter", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "CEREBRAS_API_KEY=cerebras", "ZAI_API_KEY=zai"},
-				Files: []string{".local/share/crush/crush.json"},
-			},
-			Quit:   Quit{Signal: "SIGTERM", Restore: true},
-			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"run", "--session", "{session}", "{text}"}, Latest: []string{"run", "--continue", "{text}"}},
+			Account:  Account{Keys: []string{"ANTHROPIC_API_KEY=anthropic", "OPENAI_API_KEY=openai", "GEMINI_API_KEY=gemini", "OPENROUTER_API_KEY=openrouter", "GROQ_API_KEY=groq", "XAI_API_KEY=xai", "CEREBRAS_API_KEY=cerebras", "ZAI_API_KEY=zai"}, Files: []string{".local/share/crush/crush.json"}},
+			Quit:     Quit{Signal: "SIGTERM", Restore: true},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Headless: []string{"run", "--session", "{session}", "{text}"}, Latest: []string{"run", "--continue", "{text}"}},
 		}
 	case "cursor-agent":
 		return &Profile{
@@ -262,10 +223,7 @@ func compiled(name string) *Profile {
 			Identity: "keys",
 			Binaries: []string{"cursor-agent"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value:    []string{"-a", "--api-key", "-m", "--model", "--output-format", "--mode", "--sandbox", "--workspace", "-H", "--header"},
-				Optional: []string{"--resume", "-w", "--worktree"},
-			},
+			Options:  Options{Value: []string{"-a", "--api-key", "-m", "--model", "--output-format", "--mode", "--sandbox", "--workspace", "-H", "--header"}, Optional: []string{"--resume", "-w", "--worktree"}},
 			Calls: Calls{
 				Flags:    []string{"--version", "-v", "--help", "-h", "--list-models"},
 				Commands: []string{"login", "logout", "status", "whoami", "about", "models", "mcp", "update", "upgrade", "help", "ls", "create-chat", "install-shell-integration", "uninstall-shell-integration", "generate-rule", "rule", "worker"},
@@ -292,10 +250,7 @@ func compiled(name string) *Profile {
 				Value:    []string{"-f", "--file", "-m", "--model", "-s", "--session-id", "--auto", "--enabled-tools", "--disabled-tools", "-o", "--output-format", "--input-format", "--cwd", "-r", "--reasoning-effort", "--fork", "--settings", "--append-system-prompt"},
 				Optional: []string{"--resume", "-w", "--worktree"},
 			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-v", "--help", "-h", "--list-tools"},
-				Commands: []string{"login", "logout", "mcp", "plugin", "update", "doctor", "help", "completion", "daemon", "computer", "search"},
-			},
+			Calls:    Calls{Flags: []string{"--version", "-v", "--help", "-h", "--list-tools"}, Commands: []string{"login", "logout", "mcp", "plugin", "update", "doctor", "help", "completion", "daemon", "computer", "search"}},
 			Headless: Headless{Commands: []string{"exec"}, Format: []string{"-o", "--output-format"}},
 			Prompt:   Prompt{Skip: map[string]int{"resume": 9}},
 			Model:    Model{Options: []string{"-m", "--model"}},
@@ -316,32 +271,17 @@ func compiled(name string) *Profile {
 				Value:    []string{"-m", "--model", "-p", "--prompt", "-i", "--prompt-interactive", "--approval-mode", "--policy", "--admin-policy", "--allowed-mcp-server-names", "--allowed-tools", "-e", "--extensions", "--session-file", "--session-id", "--delete-session", "--include-directories", "-o", "--output-format", "--fake-responses", "--fake-responses-non-strict", "--record-responses"},
 				Optional: []string{"-w", "--worktree", "-r", "--resume"},
 			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-v", "--help", "-h", "-l", "--list-extensions", "--list-sessions", "--delete-session", "--acp", "--experimental-acp"},
-				Commands: []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "gemma"},
-			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--prompt"},
-				Never:  []string{"-i", "--prompt-interactive"},
-				Env:    []string{"CI=true", "GITHUB_ACTIONS=true"},
-				Piped:  []string{"stdin", "stdout"},
-				Format: []string{"-o", "--output-format"},
-			},
-			Prompt: Prompt{Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"}},
+			Calls:    Calls{Flags: []string{"--version", "-v", "--help", "-h", "-l", "--list-extensions", "--list-sessions", "--delete-session", "--acp", "--experimental-acp"}, Commands: []string{"mcp", "extensions", "extension", "skills", "skill", "hooks", "hook", "gemma"}},
+			Headless: Headless{Flags: []string{"-p", "--prompt"}, Never: []string{"-i", "--prompt-interactive"}, Env: []string{"CI=true", "GITHUB_ACTIONS=true"}, Piped: []string{"stdin", "stdout"}, Format: []string{"-o", "--output-format"}},
+			Prompt:   Prompt{Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"}},
 			Model: Model{
 				Options:  []string{"-m", "--model"},
 				Env:      []string{"GEMINI_MODEL"},
 				Families: []Family{Family{Match: []string{"auto*"}}, Family{Match: []string{"*flash-lite*", "*flash lite*"}, Name: "flash-lite"}, Family{Match: []string{"*flash*"}, Name: "flash"}, Family{Match: []string{"*-pro*", "pro", "*pro models*", "* pro", "pro *"}, Name: "pro"}},
 			},
 			Adjust: []Adjustment{Adjustment{Name: "debug-log", Why: "its per-minute limits show in its debug log only", Env: map[string]string{"GEMINI_DEBUG_LOG_FILE": "{log}"}}},
-			Log: LogSpec{
-				Kind:     "gemini",
-				HomeEnv:  []string{"GEMINI_CLI_HOME/.gemini"},
-				Home:     ".gemini",
-				Files:    []string{"tmp/*/chats/session-*.jsonl"},
-				DebugEnv: "GEMINI_DEBUG_LOG_FILE",
-			},
-			Quit: Quit{Signal: "SIGTERM"},
+			Log:    LogSpec{Kind: "gemini", HomeEnv: []string{"GEMINI_CLI_HOME/.gemini"}, Home: ".gemini", Files: []string{"tmp/*/chats/session-*.jsonl"}, DebugEnv: "GEMINI_DEBUG_LOG_FILE"},
+			Quit:   Quit{Signal: "SIGTERM"},
 			Resume: Resume{
 				Text:       "continue",
 				PauseMS:    200,
@@ -354,14 +294,7 @@ func compiled(name string) *Profile {
 			},
 		}
 	case "generic":
-		return &Profile{
-			Name:     "generic",
-			Title:    "agent",
-			Provider: "unknown",
-			Identity: "none",
-			Calls:    Calls{Alone: []string{"--version", "--help", "-h", "-V"}},
-			Quit:     Quit{Signal: "SIGTERM"},
-		}
+		return &Profile{Name: "generic", Title: "agent", Provider: "unknown", Identity: "none", Calls: Calls{Alone: []string{"--version", "--help", "-h", "-V"}}, Quit: Quit{Signal: "SIGTERM"}}
 	case "goose":
 		return &Profile{
 			Name:     "goose",
@@ -385,14 +318,9 @@ func compiled(name string) *Profile {
 				Bases: []string{"ANTHROPIC_HOST=anthropic", "OPENAI_HOST=openai"},
 				Files: []string{".config/goose/secrets.yaml"},
 			},
-			Log:  LogSpec{Kind: "goose", HomeEnv: []string{"GOOSE_PATH_ROOT/state", "XDG_STATE_HOME/goose"}, Home: ".local/state/goose", Files: []string{"logs/cli/*/*.log"}},
-			Quit: Quit{Signal: "SIGTERM"},
-			Resume: Resume{
-				Text:     "continue",
-				PauseMS:  150,
-				Headless: []string{"run", "--resume", "--session-id", "{session}", "-t", "{text}"},
-				Latest:   []string{"run", "--resume", "-t", "{text}"},
-			},
+			Log:    LogSpec{Kind: "goose", HomeEnv: []string{"GOOSE_PATH_ROOT/state", "XDG_STATE_HOME/goose"}, Home: ".local/state/goose", Files: []string{"logs/cli/*/*.log"}},
+			Quit:   Quit{Signal: "SIGTERM"},
+			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"run", "--resume", "--session-id", "{session}", "-t", "{text}"}, Latest: []string{"run", "--resume", "-t", "{text}"}},
 		}
 	case "grok":
 		return &Profile{
@@ -403,24 +331,14 @@ func compiled(name string) *Profile {
 			Binaries: []string{"grok"},
 			Packages: []string{"@vibe-kit/grok-cli", "grok-dev"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value:    []string{"-d", "--directory", "-k", "--api-key", "-u", "--base-url", "-m", "--model", "-p", "--prompt", "--single", "--max-tool-rounds", "-s", "--session", "-f", "--format", "--output-format", "--cwd"},
-				Optional: []string{"-r", "--resume"},
-			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-V", "-v", "--help", "-h"},
-				Commands: []string{"mcp", "login", "logout", "update", "help", "models", "setup", "plugin", "inspect", "completion"},
-			},
+			Options:  Options{Value: []string{"-d", "--directory", "-k", "--api-key", "-u", "--base-url", "-m", "--model", "-p", "--prompt", "--single", "--max-tool-rounds", "-s", "--session", "-f", "--format", "--output-format", "--cwd"}, Optional: []string{"-r", "--resume"}},
+			Calls:    Calls{Flags: []string{"--version", "-V", "-v", "--help", "-h"}, Commands: []string{"mcp", "login", "logout", "update", "help", "models", "setup", "plugin", "inspect", "completion"}},
 			Headless: Headless{Flags: []string{"-p", "--prompt", "--single"}, Format: []string{"--output-format", "--format"}},
 			Prompt:   Prompt{Options: []string{"-p", "--prompt", "--single"}},
 			Model:    Model{Options: []string{"-m", "--model"}, Env: []string{"GROK_MODEL"}},
-			Account: Account{
-				Keys:  []string{"GROK_API_KEY=xai", "XAI_API_KEY=xai"},
-				Bases: []string{"GROK_BASE_URL=xai"},
-				Files: []string{".grok/auth.json", ".grok/user-settings.json"},
-			},
-			Quit:   Quit{Signal: "SIGTERM"},
-			Resume: Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}},
+			Account:  Account{Keys: []string{"GROK_API_KEY=xai", "XAI_API_KEY=xai"}, Bases: []string{"GROK_BASE_URL=xai"}, Files: []string{".grok/auth.json", ".grok/user-settings.json"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 150, Headless: []string{"--resume", "{session}", "-p", "{text}"}},
 		}
 	case "kimi":
 		return &Profile{
@@ -435,10 +353,7 @@ func compiled(name string) *Profile {
 				Value:    []string{"--agent", "--agent-file", "--config", "--config-file", "-m", "--model", "-w", "--work-dir", "--add-dir", "-p", "--prompt", "--command", "--max-steps-per-turn", "--max-retries-per-step", "--max-ralph-iterations", "--mcp-config", "--mcp-config-file", "--skills-dir", "--input-format", "--output-format"},
 				Optional: []string{"-S", "--session", "-r", "--resume"},
 			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-V", "--help", "-h"},
-				Commands: []string{"login", "logout", "info", "mcp", "acp", "export", "web", "server", "plugin", "term", "vis", "doctor", "update", "upgrade", "migrate", "provider", "fork", "session", "rc", "remote", "install-desktop"},
-			},
+			Calls:    Calls{Flags: []string{"--version", "-V", "--help", "-h"}, Commands: []string{"login", "logout", "info", "mcp", "acp", "export", "web", "server", "plugin", "term", "vis", "doctor", "update", "upgrade", "migrate", "provider", "fork", "session", "rc", "remote", "install-desktop"}},
 			Headless: Headless{Flags: []string{"-p", "--prompt", "--print", "--quiet"}, Format: []string{"--output-format"}},
 			Prompt:   Prompt{Options: []string{"-p", "--prompt", "-c", "--command"}},
 			Model:    Model{Options: []string{"-m", "--model"}, Env: []string{"KIMI_MODEL_NAME"}},
@@ -509,14 +424,8 @@ func compiled(name string) *Profile {
 			Binaries: []string{"pi"},
 			Packages: []string{"@mariozechner/pi-coding-agent"},
 			JudgedBy: "generic",
-			Options: Options{
-				Value:    []string{"--provider", "--model", "--api-key", "--system-prompt", "--append-system-prompt", "--mode", "--session", "--session-dir", "--models", "--tools", "--thinking", "--extension", "-e", "--skill", "--theme", "--export"},
-				Optional: []string{"--list-models"},
-			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-v", "--help", "-h", "--export", "--list-models"},
-				Commands: []string{"install", "remove", "uninstall", "update", "list", "config"},
-			},
+			Options:  Options{Value: []string{"--provider", "--model", "--api-key", "--system-prompt", "--append-system-prompt", "--mode", "--session", "--session-dir", "--models", "--tools", "--thinking", "--extension", "-e", "--skill", "--theme", "--export"}, Optional: []string{"--list-models"}},
+			Calls:    Calls{Flags: []string{"--version", "-v", "--help", "-h", "--export", "--list-models"}, Commands: []string{"install", "remove", "uninstall", "update", "list", "config"}},
 			Headless: Headless{Flags: []string{"-p", "--print"}, Piped: []string{"stdin"}, Format: []string{"--mode"}},
 			Model:    Model{Options: []string{"--model"}},
 			Account: Account{
@@ -541,39 +450,15 @@ func compiled(name string) *Profile {
 				Value:    []string{"--telemetry-target", "--telemetry-otlp-endpoint", "--telemetry-otlp-protocol", "--telemetry-outfile", "--proxy", "-m", "--model", "-p", "--prompt", "-i", "--prompt-interactive", "--system-prompt", "--append-system-prompt", "--sandbox-image", "--approval-mode", "--channel", "--allowed-mcp-server-names", "--mcp-config", "--allowed-tools", "-e", "--extensions", "--include-directories", "--add-dir", "--openai-logging-dir", "--openai-api-key", "--openai-base-url", "--input-format", "-o", "--output-format", "--json-fd", "--json-file", "--json-schema", "--input-file", "--session-id", "--max-session-turns", "--core-tools", "--exclude-tools", "--disabled-slash-commands", "--auth-type"},
 				Optional: []string{"-r", "--resume"},
 			},
-			Calls: Calls{
-				Flags:    []string{"--version", "-v", "--help", "-h", "-l", "--list-extensions", "--acp", "--experimental-acp"},
-				Commands: []string{"mcp", "extensions", "extension", "auth", "hooks", "hook", "channel", "review"},
-			},
-			Headless: Headless{
-				Flags:  []string{"-p", "--prompt"},
-				Never:  []string{"-i", "--prompt-interactive"},
-				Piped:  []string{"stdin", "stdout"},
-				Format: []string{"-o", "--output-format"},
-			},
-			Prompt: Prompt{Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"}},
-			Model:  Model{Options: []string{"-m", "--model"}, Env: []string{"OPENAI_MODEL", "QWEN_MODEL"}},
-			Account: Account{
-				Keys:  []string{"OPENAI_API_KEY=openai", "BAILIAN_CODING_PLAN_API_KEY=qwen", "DASHSCOPE_API_KEY=qwen", "ANTHROPIC_API_KEY=anthropic", "GEMINI_API_KEY=google"},
-				Bases: []string{"OPENAI_BASE_URL=openai", "ANTHROPIC_BASE_URL=anthropic"},
-				Files: []string{".qwen/oauth_creds.json"},
-			},
-			Adjust: []Adjustment{Adjustment{
-				Name:       "session-id",
-				Why:        "its own log, which alone tells of most retries, is known by it",
-				Args:       []string{"--session-id", "{uuid}"},
-				Needs:      "--session-id",
-				UnlessArgs: []string{"--session-id", "-c", "--continue", "-r", "--resume"},
-			}},
-			Log: LogSpec{
-				Kind:        "qwen",
-				HomeEnv:     []string{"QWEN_HOME"},
-				Home:        ".qwen",
-				Files:       []string{"debug/*.txt", "projects/*/chats/*.jsonl"},
-				SessionArgs: []string{"--session-id", "-r", "--resume"},
-			},
-			Quit:   Quit{Signal: "SIGTERM"},
-			Resume: Resume{Text: "continue", PauseMS: 200, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
+			Calls:    Calls{Flags: []string{"--version", "-v", "--help", "-h", "-l", "--list-extensions", "--acp", "--experimental-acp"}, Commands: []string{"mcp", "extensions", "extension", "auth", "hooks", "hook", "channel", "review"}},
+			Headless: Headless{Flags: []string{"-p", "--prompt"}, Never: []string{"-i", "--prompt-interactive"}, Piped: []string{"stdin", "stdout"}, Format: []string{"-o", "--output-format"}},
+			Prompt:   Prompt{Options: []string{"-i", "--prompt-interactive", "-p", "--prompt"}},
+			Model:    Model{Options: []string{"-m", "--model"}, Env: []string{"OPENAI_MODEL", "QWEN_MODEL"}},
+			Account:  Account{Keys: []string{"OPENAI_API_KEY=openai", "BAILIAN_CODING_PLAN_API_KEY=qwen", "DASHSCOPE_API_KEY=qwen", "ANTHROPIC_API_KEY=anthropic", "GEMINI_API_KEY=google"}, Bases: []string{"OPENAI_BASE_URL=openai", "ANTHROPIC_BASE_URL=anthropic"}, Files: []string{".qwen/oauth_creds.json"}},
+			Adjust:   []Adjustment{Adjustment{Name: "session-id", Why: "its own log, which alone tells of most retries, is known by it", Args: []string{"--session-id", "{uuid}"}, Needs: "--session-id", UnlessArgs: []string{"--session-id", "-c", "--continue", "-r", "--resume"}}},
+			Log:      LogSpec{Kind: "qwen", HomeEnv: []string{"QWEN_HOME"}, Home: ".qwen", Files: []string{"debug/*.txt", "projects/*/chats/*.jsonl"}, SessionArgs: []string{"--session-id", "-r", "--resume"}},
+			Quit:     Quit{Signal: "SIGTERM"},
+			Resume:   Resume{Text: "continue", PauseMS: 200, Headless: []string{"--resume", "{session}", "-p", "{text}"}, Latest: []string{"--continue", "-p", "{text}"}},
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func Of(x any, here string) string {
 }
 
 // longLine is from how many bytes on a struct of several fields has one a line.
-const longLine = 160
+const longLine = 300
 
 // Differences writes the assignments that make of a struct named x, which is as
 // base, the one that v is.
