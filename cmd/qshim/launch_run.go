@@ -54,6 +54,12 @@ type launch struct {
 	caught  *shim.Caught           // the session's signals; nil: none are caught yet
 	told    string                 // what was said of the state directory, so that it is said once
 	crashed atomic.Pointer[string] // the report of a bug of our own
+
+	guard   *shim.Guard
+	starter starter
+	waiting atomic.Pointer[shim.LaunchWait]
+	task    atomic.Pointer[again]
+	code    atomic.Int32 // the agent's last one
 }
 
 // runAgent runs an agent and ends with its exit code.
@@ -74,6 +80,13 @@ func (a *app) runAgent(ctx context.Context, words []string) error {
 	if !l.call.Headless { // that may become a session after this one
 		l.caught = shim.CatchSignals()
 	}
+	l.guard = shim.NewGuard(l.stalled)
+	return l.guarded(func() error { return l.govern(ctx) })
+}
+
+// govern is a launch that may become a session.
+func (l *launch) govern(ctx context.Context) error {
+	a := l.a
 	if err := l.open(); err != nil {
 		say(a.stderr, "%s", l.voice.steppedAside(err))
 		return l.exec()
@@ -124,6 +137,9 @@ func asExit(err error) error {
 
 // exec replaces qshim by the agent.
 func (l *launch) exec() error {
+	if l.starter.who.Load() != byGuard {
+		l.mine()
+	}
 	l.caught.Release()
 	env := childEnv(l.a.environ(), "", l.t.Path, depth(l.a.getenv), nil)
 	err := unix.Exec(l.t.Path, l.t.Argv, env)
@@ -132,6 +148,7 @@ func (l *launch) exec() error {
 
 // open finds out whose allowance the session draws on and makes it known.
 func (l *launch) open() error {
+	defer l.guard.Work()()
 	store, err := l.a.openStore()
 	if err != nil {
 		return err
@@ -322,7 +339,13 @@ func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 		return 0, true
 	}
 	w := l.launchWait()
-	w.Prepare, w.Recover, w.Strays = l.name, l.recover, l.store.Strays
+	w.Prepare, w.Strays = l.name, l.store.Strays
+	w.Recover = func() error {
+		defer l.guard.Work()()
+		return l.recover()
+	}
+	l.waiting.Store(w)
+	defer l.waiting.Store(nil)
 	v, sig := w.OnTerminal(ctx)
 	l.broken, l.told = w.Broken, w.Told
 	switch v {
@@ -338,7 +361,7 @@ func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 
 func (l *launch) launchWait() *shim.LaunchWait {
 	return &shim.LaunchWait{
-		Store: l.store, Policy: l.a.policy, Self: l.self, Family: l.id.Family, Agent: l.t.Profile.Title,
+		Store: guardedStore{l.store, l.guard}, Policy: l.a.policy, Self: l.self, Family: l.id.Family, Agent: l.t.Profile.Title,
 		Label: l.label, Voice: l.voice, Out: l.a.stderr, Now: l.a.now, Rand: l.a.rand, Skip: l.set.Now, Dumb: l.a.getenv("TERM") == "dumb",
 		Told: l.told, Caught: l.caught,
 	}
@@ -348,6 +371,7 @@ func (l *launch) launchWait() *shim.LaunchWait {
 // is run once more as it was typed.
 func (l *launch) run(ctx context.Context) error {
 	applied, again := l.adjustments(l.t.Args()), l.again()
+	l.task.Store(again)
 	began := l.a.now()
 	code, err := l.start(ctx, applied, l.t.Args(), again)
 	if err == nil && runUnadjusted(applied, code, l.a.now().Sub(began)) {
@@ -372,7 +396,7 @@ func (l *launch) known() agents.Known {
 	if !l.t.Profile.NeedsProbe(l.t.Args(), l.call, l.env) {
 		return agents.Known{}
 	}
-	p := prober{cache: l.store, stat: os.Stat, run: runProbe, env: l.a.environ()}
+	p := prober{cache: guardedCache{l.store, l.guard}, stat: os.Stat, run: runProbe, env: l.a.environ()}
 	return p.known(&l.t)
 }
 
@@ -381,13 +405,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 	path := ""
 	if needsLog(applied) {
 		var err error
-		if l.late != nil {
-			err = l.late.Announce() // a log of no session would be swept
-		}
-		if err == nil {
-			log, err = l.store.NewLog(l.self, l.t.Profile.Name)
-		}
-		if err == nil {
+		if log, err = l.newLog(); err == nil {
 			path = log.Path()
 		} else {
 			l.warn(err)
@@ -415,7 +433,22 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		c.Attempt, c.Spool, c.Feed = again.attempt, again.spool, again.feed
 		c.Attempt.Restart()
 	}
-	return shim.Run(ctx, c)
+	l.mine()
+	l.code.Store(exitFailed)
+	code, err := shim.Run(ctx, c)
+	l.code.Store(int32(code))
+	return code, err
+}
+
+// newLog makes the debug log that the agent is asked for.
+func (l *launch) newLog() (*lockfile.Log, error) {
+	defer l.guard.Work()()
+	if l.late != nil {
+		if err := l.late.Announce(); err != nil { // a log of no session would be swept
+			return nil, err
+		}
+	}
+	return l.store.NewLog(l.self, l.t.Profile.Name)
 }
 
 func needsLog(a agents.Applied) bool {

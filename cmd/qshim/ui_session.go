@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -157,6 +158,22 @@ func (v voice) steppedAside(err error) string {
 // crashed is the line after a session in which qshim had a bug of its own.
 func (v voice) crashed(report string) string {
 	return fmt.Sprintf("qshim itself crashed, the agent ran on without it; please report %s", printable(report))
+}
+
+// fell is the line of a launch in which qshim had a bug of its own, or met a disk
+// that hangs; report is "" where none could be written.
+func (v voice) fell(bug error, report string) string {
+	stalled := errors.Is(bug, errLaunchStalled)
+	switch {
+	case stalled && report == "":
+		return "running without coordination: the state directory does not answer (qshim doctor explains)"
+	case stalled:
+		return fmt.Sprintf("running without coordination: the state directory does not answer; %s says where", printable(report))
+	case report == "":
+		first, _, _ := strings.Cut(bug.Error(), "\n")
+		return fmt.Sprintf("qshim itself crashed, the agent runs without it; please report this: %s", printable(first))
+	}
+	return fmt.Sprintf("qshim itself crashed, the agent runs without it; please report %s", printable(report))
 }
 
 // unadjusted is the line of a second start.
