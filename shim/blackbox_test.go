@@ -217,6 +217,30 @@ func TestFactsAsWithout(t *testing.T) {
 	}
 }
 
+// What a user opens for the agent (3<file) is open in it, also where qshim needs
+// descriptors of its own to start the pair.
+func TestOpenFilesReachTheAgent(t *testing.T) {
+	read := []string{"/bin/sh", "-c", `for fd in 3 4 5 6 7; do { readlink /proc/$$/fd/$fd || echo none; } 2>/dev/null; done; cat <&4`}
+	dir := t.TempDir()
+	for name, redirect := range map[string]string{"none": "4</dev/null 4<&-", "3": "3<a", "4": "4<b", "3 and 4": "3<a 4<b", "3 to 6": "3<a 4<b 5<c 6<d", "4 and 5": "4<b 5<c", "3 and 6": "3<a 6<d"} {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range []string{"a", "b", "c", "d"} {
+				if err := os.WriteFile(dir+"/"+f, []byte("text of "+f+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			under := func(words []string) string {
+				shell := []string{"/bin/bash", "--norc", "--noprofile", "-mc", `"$@" 3<&- 4<&- 5<&- 6<&- 7<&- ` + redirect + `; exit $?`, "bash"}
+				return newDesk(t, deskOpt{cols: 400, dir: dir}, append(shell, words...)...).all()
+			}
+			want := under(read)
+			if got := under(append([]string{self(t), wrapArg}, read...)); got != want {
+				t.Errorf("with qshim\n%s\nwithout\n%s", got, want)
+			}
+		})
+	}
+}
+
 func TestNohupStaysInForce(t *testing.T) {
 	sh := []string{"/bin/sh", "-c", `trap "" HUP; exec "$@"`, "sh"}
 	want := newDesk(t, deskOpt{cols: 400}, append(sh, agent(t, "ttys")...)...).all()

@@ -18,7 +18,7 @@ import (
 
 // OnTerminal is Await with the keyboard where there is one: standard input and
 // standard error are terminals and qshim is in the foreground. It returns the
-// signal that ended the wait with Terminated.
+// signal that ended the wait: with Terminated, or, with Abandoned, SIGINT for Ctrl-C.
 //
 // The wait is an ordinary job: Ctrl-Z stops qshim, fg brings the line back.
 func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
@@ -63,20 +63,25 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 			}
 		}
 	})
-	return w.Await(ctx), syscall.Signal(last.Load())
+	v := w.Await(ctx)
+	if v == Abandoned && k != nil && k.interrupted.Load() {
+		return v, unix.SIGINT
+	}
+	return v, syscall.Signal(last.Load())
 }
 
 // keyboard reads single keys from the user's terminal during a launch wait.
 type keyboard struct {
-	t          *term.Terminal
-	keys       chan byte
-	more       chan struct{} // the next key is wanted
-	interrupts chan struct{}
-	resumed    chan struct{}
-	foreground atomic.Bool
-	stop       [2]*os.File   // a pipe: closing its writing end wakes the reader …
-	closed     chan struct{} // … and so does this
-	done       chan struct{} // the reader has ended
+	t           *term.Terminal
+	keys        chan byte
+	more        chan struct{} // the next key is wanted
+	interrupts  chan struct{}
+	resumed     chan struct{}
+	foreground  atomic.Bool
+	interrupted atomic.Bool   // there was a Ctrl-C
+	stop        [2]*os.File   // a pipe: closing its writing end wakes the reader …
+	closed      chan struct{} // … and so does this
+	done        chan struct{} // the reader has ended
 }
 
 func (k *keyboard) Keys() <-chan byte           { return k.keys }
@@ -254,6 +259,7 @@ func (k *keyboard) take(s os.Signal) bool {
 	}
 	switch s {
 	case unix.SIGINT:
+		k.interrupted.Store(true)
 		poke(k.interrupts)
 	case unix.SIGCONT:
 		k.look()

@@ -81,15 +81,21 @@ func wrapMain(argv []string) int {
 		return 99
 	}
 	if ctl == nil {
-		return s.Run()
+		return ended(s.Run())
 	}
 	ctl.say("pid %d", s.PID())
 	done := make(chan struct{})
 	go ctl.report(opt.Tap, done)
 	go ctl.orders(s)
-	code := s.Run()
+	end := s.Run()
 	<-done
-	return code
+	return ended(end)
+}
+
+// ended ends the wrapper as the agent ended.
+func ended(e End) int {
+	e.Die()
+	return e.Code
 }
 
 // control is the wrapper's end of the test's socket.

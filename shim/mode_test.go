@@ -101,11 +101,11 @@ func sessionMain(argv []string) int {
 		c.Store = panicStore{store}
 		c.Crash = func(report []byte) { _ = os.WriteFile(filepath.Join(os.Getenv(stateEnv), "crash"), report, 0o600) }
 	}
-	code, err := Run(context.Background(), c)
+	end, err := Run(context.Background(), c)
 	if err != nil {
 		return fail(err)
 	}
-	return code
+	return ended(end)
 }
 
 // panicStore panics when somebody is suspended.

@@ -105,7 +105,7 @@ func TestPipes(t *testing.T) {
 	}{
 		{"exact", `echo hi | $Q cat | cat`, "hi\n", "", 0},
 		{"exit code", `$Q sh -c 'exit 7' </dev/null`, "", "", 7},
-		{"killed", `$Q sh -c 'kill -9 $$' </dev/null`, "", "", 137},
+		{"killed", `exec 2>/dev/null; $Q sh -c 'kill -9 $$' </dev/null`, "", "", 137},
 		{"apart", `$Q sh -c 'echo to-out; echo to-err >&2' </dev/null`, "to-out\n", "to-err\n", 0},
 		{"order of 2>&1", `$Q sh -c 'for i in 1 2 3 4 5 6 7 8; do echo o$i; echo e$i >&2; done' </dev/null 2>&1 | cat`,
 			"o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\n", "", 0},

@@ -173,6 +173,7 @@ func (s *Session) readKeys() {
 	if b = s.report.cut(b); len(b) == 0 {
 		return
 	}
+	s.lastKey = b[len(b)-1]
 	s.watchKeys(b)
 	s.input.add(b)
 	s.input.flush(s.inFD)

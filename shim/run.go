@@ -52,19 +52,19 @@ type Config struct {
 	Told          string // the Fault of the state directory that the user knows of already
 }
 
-// Run starts the agent, governs it to its end, and returns its exit code.
+// Run starts the agent, governs it to its end, and returns how it ended.
 //
 //	agent <-> Session (pump, job control) -> Tap ----\
 //	agent's own log -> agentlog ----------------------+-> one goroutine:
 //	siblings -> Store.Watch --------------------------/   watcher, governor
 //	                     Session orders (Suspend, Continue, Overlay, Insert) <-/
-func Run(ctx context.Context, c Config) (code int, err error) {
+func Run(ctx context.Context, c Config) (end End, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := newRunner(c)
 	r.session, err = Start(r.c.Options)
 	if err != nil {
-		return 0, err
+		return End{}, err
 	}
 	r.guard(r.begin) // before the session's loop, whose hooks use what it makes
 	r.lean = newLean(r.giveBack)
@@ -75,7 +75,7 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 		r.guard(func() { r.loop(ctx) })
 	})
 	all.Go(func() { r.guardTail(func() { r.tail(ctx) }) })
-	code = r.session.Run()
+	end = r.session.Run()
 	// The loop ends with the tap's last item. A ledger that is locked for long
 	// must not hold up the user's shell for longer than that.
 	select {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 	if r.face != nil {
 		r.face.end()
 	}
-	return code, nil
+	return end, nil
 }
 
 // within waits for f, but not for long.

@@ -120,6 +120,7 @@ type Session struct {
 	fds     []unix.PollFd
 	poll    *poller
 	keys    []byte // read buffer of the user's keys
+	lastKey byte   // the last that the agent got
 	brisk   int    // so many rounds may wait in the call: a key was passed on, and its echo is near
 
 	firstCols, firstRows int
@@ -263,9 +264,45 @@ func (s *Session) newOutput(master int) *stream {
 	return st
 }
 
+// End is how an agent ended.
+type End struct {
+	Code   int            // what a shell says: its own, or 128 + the signal
+	Signal syscall.Signal // that ended it; 0: it exited
+	Typed  bool           // by a key: without qshim our whole process group had got the signal
+}
+
+// Die ends qshim as the agent ended, by the same signal; it returns if there was
+// none, or where that cannot be (see proc.Die).
+func (e End) Die() {
+	if e.Signal != 0 {
+		proc.Die(e.Signal, e.Typed)
+	}
+}
+
+// end is how the agent ended. A terminal sends the signal of a key to the whole
+// foreground group, and ours, where qshim is called by a script for example,
+// heard nothing of it: only the agent's own terminal had the key.
+func (s *Session) end() End {
+	e := End{Code: proc.ExitCode(s.status)}
+	if !s.status.Signaled() {
+		return e
+	}
+	e.Signal = s.status.Signal()
+	var key byte
+	switch {
+	case s.user == nil:
+	case e.Signal == unix.SIGINT:
+		key = s.user.Saved().Cc[unix.VINTR]
+	case e.Signal == unix.SIGQUIT:
+		key = s.user.Saved().Cc[unix.VQUIT]
+	}
+	e.Typed = key != 0 && s.fg && s.lastKey == key
+	return e
+}
+
 // Run passes everything until the agent has ended, leaves the terminal as it
-// was, and returns the code to exit with.
-func (s *Session) Run() int {
+// was, and returns how it ended.
+func (s *Session) Run() End {
 	if s.user == nil {
 		// The agent dies with the thread that started it (proc.Spec.KillWithUs).
 		runtime.LockOSThread()
@@ -274,14 +311,14 @@ func (s *Session) Run() int {
 	defer s.finish()
 	for !s.done() && s.round() {
 	}
-	code := proc.ExitCode(s.status)
+	end := s.end()
 	s.survive(s.readRest)
 	s.survive(s.takeAway)
-	s.opt.Tap.event(Item{Kind: Exited, Code: code})
+	s.opt.Tap.event(Item{Kind: Exited, Code: end.Code})
 	if s.opt.Farewell != nil {
-		s.say(s.opt.Farewell(code))
+		s.say(s.opt.Farewell(end.Code))
 	}
-	return code
+	return end
 }
 
 // finish also runs when the loop panics: whatever happens, nothing stays

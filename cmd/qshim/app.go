@@ -41,6 +41,7 @@ type app struct {
 	policy policies.Policy   // of config
 	known  *profiles         // loaded on first use
 	unread []error           // what is wrong with the user's own profiles
+	end    shim.End          // of the agent; its signal is qshim's too
 }
 
 func newApp() *app {

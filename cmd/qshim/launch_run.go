@@ -353,7 +353,9 @@ func (l *launch) wait(ctx context.Context) (code int, ok bool) {
 		return 0, true
 	case shim.TooLong:
 		return exitTempFail, false
-	case shim.Abandoned:
+	}
+	l.a.end.Signal = sig // 0: no signal ended the wait
+	if v == shim.Abandoned {
 		return exitGaveUp, false
 	}
 	return 128 + int(sig), false
@@ -435,9 +437,10 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 	}
 	l.mine()
 	l.code.Store(exitFailed)
-	code, err := shim.Run(ctx, c)
-	l.code.Store(int32(code))
-	return code, err
+	var err error
+	l.a.end, err = shim.Run(ctx, c)
+	l.code.Store(int32(l.a.end.Code))
+	return l.a.end.Code, err
 }
 
 // newLog makes the debug log that the agent is asked for.

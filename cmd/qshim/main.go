@@ -8,5 +8,8 @@ import (
 )
 
 func main() {
-	os.Exit(newApp().run(context.Background(), os.Args))
+	a := newApp()
+	code := a.run(context.Background(), os.Args)
+	a.end.Die()
+	os.Exit(code)
 }

@@ -301,14 +301,16 @@ func TestCountdownGivenUp(t *testing.T) {
 	d.hold(claudeAccount, lasting(minutes, 10*time.Minute))
 	d.run("bash", "--norc", "--noprofile", "-i")
 	d.shows(`^PROMPT#`)
-	d.send("stty -a | grep -o -e '-\\?icanon' -e '-\\?echo '; qshim claude hello; echo code $?; stty -a | grep -o -e '-\\?icanon' -e '-\\?echo '\n")
+	d.send("stty -a | grep -o -e '-\\?icanon' -e '-\\?echo '; for i in 1 2; do qshim claude hello; echo next; done\n")
 	d.shows(`waits to launch`)
-	d.send("\x03")
+	d.send("\x03") // ends the loop too
+	d.prompt()
+	d.send("echo code $?; stty -a | grep -o -e '-\\?icanon' -e '-\\?echo '\n")
 	d.shows(`^code 130$`)
 	d.prompt()
 	d.send("exit\n")
 	d.code()
-	if d.seen(`^started`) || d.seen(`waits to launch: `) || strings.Contains(d.output(), "-icanon\r") {
+	if d.seen(`^started`) || d.seen(`^next`) || d.seen(`waits to launch: `) || strings.Contains(d.output(), "-icanon\r") {
 		t.Error(d.output())
 	}
 }

@@ -17,6 +17,7 @@ const (
 	Role = "_QSHIM_DOOR" // Agent
 	Exec = "_QSHIM_EXEC" // Agent: the file to exec
 	Back = "_QSHIM_BACK" // Agent: "1" when qshim is in the background, so the agent must start there too
+	Kept = "_QSHIM_KEPT" // Agent: where the user's own descriptors 3 and 4 are meanwhile, as "5,6"; 0: there is none
 )
 
 // Agent is the value of Role.

@@ -21,6 +21,7 @@ func runAgent(path string) {
 	argv, errno := commandLine()
 	if errno == 0 {
 		startHelper()
+		restoreKept()
 		env := agentEnv()
 		errno = exec(path, argv, env)
 		if errno == syscall.ENOEXEC { // a script without #!: every shell hands it to sh
@@ -132,17 +133,46 @@ func commandLine() ([]string, syscall.Errno) {
 	return argv, 0
 }
 
+// restoreKept gives the agent what its user has opened as FDControl and FDStatus
+// (3<file): the helper has its own copies of ours by now.
+func restoreKept() {
+	kept, _ := syscall.Getenv(Kept)
+	if kept == "" {
+		return
+	}
+	fd, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, FDStatus, syscall.F_DUPFD_CLOEXEC, FDStatus+1)
+	if errno != 0 {
+		return // the agent starts without them
+	}
+	statusFD = int(fd)
+	to, from := FDControl, 0
+	for i := 0; i <= len(kept); i++ {
+		if i < len(kept) && kept[i] != ',' {
+			from = from*10 + int(kept[i]-'0')
+			continue
+		}
+		if from > 0 {
+			_ = syscall.Dup3(from, to, 0) // it is open, or the agent goes without
+			_ = syscall.Close(from)
+		}
+		to, from = to+1, 0
+	}
+}
+
 func agentEnv() []string {
-	for _, k := range []string{Role, Exec, Back} {
+	for _, k := range []string{Role, Exec, Back, Kept} {
 		_ = syscall.Unsetenv(k)
 	}
 	return syscall.Environ()
 }
 
+// statusFD is where say writes: FDStatus, until that is the agent's.
+var statusFD = FDStatus
+
 func say(what byte, v int) {
 	b := [StatusLen]byte{what}
 	PutInt(b[1:], v)
-	_, _ = syscall.Write(FDStatus, b[:])
+	_, _ = syscall.Write(statusFD, b[:])
 }
 
 func readFull(fd int, b []byte) bool {

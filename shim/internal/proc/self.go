@@ -2,6 +2,7 @@ package proc
 
 import (
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,6 +45,26 @@ func StopGroup(sig syscall.Signal, until func()) { stopWith(0, sig, until) }
 // StopSelf stops qshim alone: without a terminal of its own the agent is in
 // qshim's group and the terminal has reached it already.
 func StopSelf(sig syscall.Signal, until func()) { stopWith(unix.Getpid(), sig, until) }
+
+// dieMost is for a kernel that drops the signal: it does for the first process of
+// a container.
+const dieMost = time.Second
+
+// Die ends qshim by sig, as the agent ended: a shell goes by that, not by the exit
+// code, when it ends a loop (SIGINT) or says "Terminated". all: the whole process
+// group gets it, as from the terminal. No second core is written. It returns
+// where the kernel, or this system's Go, does not end us so.
+func Die(sig syscall.Signal, all bool) {
+	if !dies(sig) {
+		return
+	}
+	pid := unix.Getpid()
+	if all {
+		pid = 0
+	}
+	_ = unix.Kill(pid, sig) // our own group: it exists, and we may
+	time.Sleep(dieMost)
+}
 
 func stopWith(pid int, sig syscall.Signal, until func()) {
 	restore := defaultAction(sig)

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -65,9 +66,14 @@ func startPair(spec Spec) (*Child, error) {
 	if spec.Background {
 		env = append(env, door.Back+"=1")
 	}
+	files := []uintptr{spec.Files[0], spec.Files[1], spec.Files[2], door.FDControl: uintptr(sock[1]), door.FDStatus: uintptr(pipe[1])}
+	files, kept := keep(files, inherited)
+	if kept != "" {
+		env = append(env, door.Kept+"="+kept)
+	}
 	pid, err := syscall.ForkExec("/proc/self/exe", spec.Argv, &syscall.ProcAttr{
 		Env:   env,
-		Files: []uintptr{spec.Files[0], spec.Files[1], spec.Files[2], door.FDControl: uintptr(sock[1]), door.FDStatus: uintptr(pipe[1])},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: true},
 	})
 	closeAll(sock[1], pipe[1])
@@ -89,6 +95,35 @@ func startPair(spec Spec) (*Child, error) {
 		return nil, failed
 	}
 	return c, nil
+}
+
+// keep makes room for what the user has opened as descriptors 3 and 4 for the
+// agent: behind files, at numbers that no other descriptor of the user's has,
+// which kept names as door.Kept has it. Mostly there is none.
+func keep(files []uintptr, inherited func(fd int) bool) (all []uintptr, kept string) {
+	all = files
+	for _, fd := range []int{door.FDControl, door.FDStatus} {
+		at := 0
+		if inherited(fd) {
+			for inherited(len(all)) {
+				all = append(all, uintptr(len(all))) // itself
+			}
+			at = len(all)
+			all = append(all, uintptr(fd))
+		}
+		kept += "," + strconv.Itoa(at)
+	}
+	if len(all) == len(files) {
+		return files, ""
+	}
+	return all, kept[1:]
+}
+
+// inherited reports whether fd is open and goes to children: what qshim opens
+// itself does not.
+func inherited(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
 // readStatus reads until the exec has closed the pipe.
