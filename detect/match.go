@@ -229,7 +229,8 @@ func squeeze(s string) string {
 	}, s)
 }
 
-// escapeRows makes evidence safe to print: control bytes become \x1b and so on.
+// escapeRows makes evidence safe to print and to keep: control bytes become \x1b
+// and so on, keys go.
 func escapeRows(rows []string) []string {
 	const most, width = 12, 400
 	out := make([]string, 0, min(len(rows), most))
@@ -237,7 +238,10 @@ func escapeRows(rows []string) []string {
 		if len(out) == most {
 			break
 		}
-		r = strings.TrimRight(strings.ReplaceAll(r, "\u00a0", " "), " ")
+		out = append(out, strings.TrimRight(strings.ReplaceAll(r, "\u00a0", " "), " "))
+	}
+	maskKeys(out)
+	for i, r := range out {
 		if strings.IndexFunc(r, func(c rune) bool { return c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 }) >= 0 {
 			q := strconv.QuoteToGraphic(r)
 			r = q[1 : len(q)-1]
@@ -245,7 +249,7 @@ func escapeRows(rows []string) []string {
 		if len(r) > width {
 			r = strings.ToValidUTF8(r[:width], "") + "…"
 		}
-		out = append(out, r)
+		out[i] = r
 	}
 	return out
 }

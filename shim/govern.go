@@ -36,6 +36,7 @@ type governor struct {
 	rand    func() float64
 	family  func(model string) string
 	watcher *detect.Watcher
+	env     []string // the agent's environment
 	hands   hands
 	face    face
 
@@ -107,6 +108,7 @@ func (g *governor) input() policies.Input {
 // of its edges.
 func (g *governor) report(ctx context.Context, r detect.Report) {
 	g.watch = r.Wake
+	withoutSecrets(r, g.env)
 	e := g.edges(r)
 	model := r.Model != "" && r.Model != g.model
 	if model {

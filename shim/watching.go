@@ -30,7 +30,7 @@ func (r *runner) begin() {
 	r.face = &screenFace{c: &r.c, stage: r.session, watch: r.watch}
 	r.gov = &governor{
 		store: r.c.Store, late: r.c.Late, policy: r.c.Policy, self: r.c.Self, now: r.c.Now, rand: r.c.Rand, family: r.c.Family,
-		hands: (*sessionHands)(r), face: r.face, failed: r.c.Told,
+		hands: (*sessionHands)(r), face: r.face, failed: r.c.Told, env: r.c.Env,
 	}
 	if mode == detect.TUI && r.c.Resume.Text != "" {
 		r.resume = &resumer{

@@ -103,6 +103,14 @@ func TestNothingSecret(t *testing.T) {
 	secrets := []string{"sk-ant-api03-AAAAsecretAAAA", "sk-proj-BBBBsecretBBBB", "AIzaSyCCCCsecretCCCC", "sk-ant-oat01-DDDDsecretDDDD", "hunter2-EEEE"}
 	must(t, os.Mkdir(filepath.Join(f.home, ".claude"), 0o700))
 	write(t, filepath.Join(f.home, ".claude", ".credentials.json"), `{"claudeAiOauth":{"accessToken":"`+secrets[3]+`","refreshToken":"`+secrets[3]+`x"}}`, 0o600)
+	// An error that quotes what was refused: one key by its form, one that only its name gives away.
+	own := shellQuote(apiError("This request would exceed your account's rate limit."))
+	leak := shellQuote(apiError("Rate limit of key " + secrets[0] + ", " + secrets[4]))
+	script := strings.ReplaceAll(claudeScript(), own[1:len(own)-1], leak[1:len(leak)-1])
+	if !strings.Contains(script, secrets[4]) {
+		t.Fatal("the script has another row")
+	}
+	write(t, filepath.Join(f.home, "bin", "claude"), script, 0o755)
 	env := []string{"ANTHROPIC_API_KEY=" + secrets[0], "OPENAI_API_KEY=" + secrets[1], "GEMINI_API_KEY=" + secrets[2], "ANTHROPIC_AUTH_TOKEN=" + secrets[4]}
 	for _, fault := range []string{"", "panic@watch#3"} { // a crash report too
 		s := f.start(stationOpt{env: append(env, "QSHIM_FAULT="+fault), words: []string{"--now", "claude", "--settings", `{"apiKey":"` + secrets[0] + `"}`}}).ready()
@@ -134,12 +142,15 @@ func TestNothingSecret(t *testing.T) {
 		b, err := os.ReadFile(path)
 		scanned += len(b)
 		for _, s := range secrets {
-			if bytes.Contains(b, []byte(s)) || bytes.Contains(b, []byte(s[8:])) {
-				t.Errorf("%s holds %s", path, s)
+			if bytes.Contains(b, []byte(s)) || bytes.Contains(b, []byte(s[8:])) || bytes.Contains(b, []byte(s[:len(s)-3])) {
+				t.Errorf("%s holds %s: %s", path, s, b)
 			}
 		}
 		return err
 	}))
+	if log := f.command("log").out; !strings.Contains(log, "Rate limit of key sk-…, …") {
+		t.Errorf("the evidence is not there: %s", log)
+	}
 	if scanned < 1000 {
 		t.Errorf("only %d bytes were written: the test sees nothing", scanned)
 	}
