@@ -29,7 +29,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		p := detect.LazyProfile("claude", data)
+		p := detect.LazyProfile("claude", func() []byte { return data })
 		if !p.HasStreams() {
 			b.Fatal("no streams")
 		}

@@ -7,7 +7,7 @@ import (
 
 // TestLazyProfile: an agent that says nothing costs no parsing.
 func TestLazyProfile(t *testing.T) {
-	p := LazyProfile("broken", []byte("[detect]\nnonsense = 1\n\n[[detect.json]]\n"))
+	p := LazyProfile("broken", func() []byte { return []byte("[detect]\nnonsense = 1\n\n[[detect.json]]\n") })
 	if !p.HasStreams() {
 		t.Error("streams are not seen without parsing")
 	}
@@ -37,7 +37,7 @@ func TestLazyProfile(t *testing.T) {
 // TestLazyIsTheSame: put off or not, the rules are the same.
 func TestLazyIsTheSame(t *testing.T) {
 	data := []byte("name = \"x\"\n[detect]\n[[detect.row]]\nname = \"own\"\nspeaker = \"agent\"\nstart = '^! '\n[[detect.rule]]\nname = \"limit\"\nclass = \"rate\"\nsource = \"made up\"\nrows = [\"own\"]\nmatch = 'limit'\n")
-	p := LazyProfile("x", data)
+	p := LazyProfile("x", func() []byte { return data })
 	w := p.Watch(Options{Mode: Headless})
 	now := time.Unix(1795970700, 0)
 	w.Stream(now, Stderr, []byte("! limit\n"))

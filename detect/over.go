@@ -47,7 +47,7 @@ func ParseOver(base, user Source) (*Profile, error) {
 			break
 		}
 	}
-	return &Profile{Name: name, data: data, book: func() (*book, error) { return b, nil }}, nil
+	return &Profile{Name: name, book: func() (*book, error) { return b, nil }}, nil
 }
 
 // origin is where a table was read: the index-th of its kind in a file.

@@ -19,8 +19,8 @@ type Profile struct {
 	// Name is the agent's name as the file says it.
 	Name string
 
-	data []byte
-	book func() (*book, error) // never nil
+	source func() []byte         // the file, of one that is not parsed yet
+	book   func() (*book, error) // never nil
 }
 
 // rules is what the profile says; nothing where it is wrong.
@@ -245,16 +245,16 @@ func ParseProfile(name string, data []byte) (*Profile, error) {
 	if said == "" {
 		said = strings.TrimSuffix(name, ".toml")
 	}
-	return &Profile{Name: said, data: data, book: func() (*book, error) { return b, nil }}, nil
+	return &Profile{Name: said, book: func() (*book, error) { return b, nil }}, nil
 }
 
 // LazyProfile is ParseProfile put off until something has to be judged: half a
 // start-up's time (5 ms), and an agent that says nothing never needs it. It is
-// for files that are known to be right; with one that is not nothing is found,
+// for files, which source returns, that are known to be right; with one that is not nothing is found,
 // and Err says why.
-func LazyProfile(name string, data []byte) *Profile {
-	return &Profile{Name: strings.TrimSuffix(name, ".toml"), data: data, book: sync.OnceValues(func() (*book, error) {
-		_, b, err := parse(name, data)
+func LazyProfile(name string, source func() []byte) *Profile {
+	return &Profile{Name: strings.TrimSuffix(name, ".toml"), source: source, book: sync.OnceValues(func() (*book, error) {
+		_, b, err := parse(name, source())
 		if err != nil {
 			return &book{}, err
 		}

@@ -5,7 +5,7 @@ import "bytes"
 // HasStreams reports whether the profile has rules for what the agent writes
 // into pipes. Without any there is nothing to watch on them.
 func (p *Profile) HasStreams() bool {
-	if bytes.Contains(p.data, []byte("\n[[detect.json]]")) {
+	if p.source != nil && bytes.Contains(p.source(), []byte("\n[[detect.json]]")) {
 		return true // said without parsing
 	}
 	b := p.rules()

@@ -209,6 +209,11 @@ func FuzzSmall(f *testing.F) {
 		if _, err := decodeStamp(data); err != nil && !errors.Is(err, ErrSchema) {
 			t.Errorf("stamp: %v", err)
 		}
+		if writes, ok := ownStamp(data); ok {
+			if n, err := anyStamp(data); n != writes || err != nil {
+				t.Errorf("stamp read as %d, and as JSON %d, %v", writes, n, err)
+			}
+		}
 		if salt, err := decodeSalt(data); err != nil {
 			named(t, err)
 		} else if len(salt) != saltSize {

@@ -171,8 +171,9 @@ func Start(opt Options) (*Session, error) {
 	return s, nil
 }
 
-// exec starts the agent, and not before all signals are caught: what comes from
-// then on is the agent's, and a terminal that is raw is left as it was.
+// exec starts the agent, and not before the signals are caught that would end
+// us: what comes from then on is the agent's, and a terminal that is raw is left
+// as it was.
 func (s *Session) exec(spec proc.Spec) (err error) {
 	s.wake.watchSignals(s.opt.Caught)
 	s.child, err = proc.Start(spec)

@@ -40,10 +40,14 @@ func newWaker() (*waker, error) {
 
 // Caught are the signals that a session wants, caught before it starts. To ask
 // for one costs two changes of thread, for ten of them more time than all else
-// that a start waits for; so it is done beside the rest of the start.
+// that a start waits for; so it is done beside the rest of the start, and an
+// agent starts as soon as those are caught that would end us. What the others
+// would have told in that millisecond is looked up when they are (see
+// watchSignals); a USR1 or USR2 would have met an agent that is not there yet.
 type Caught struct {
 	ch       chan os.Signal
-	ready    chan struct{} // closed when all are caught
+	ready    chan struct{} // closed when those are caught that would end us
+	all      chan struct{} // closed when all are
 	released bool
 }
 
@@ -51,19 +55,28 @@ type Caught struct {
 // agent's as soon as it runs. A signal that was ignored stays so, for us and
 // for the agent (nohup): to be notified of it would undo that.
 func CatchSignals() *Caught {
-	c := &Caught{ch: make(chan os.Signal, 64), ready: make(chan struct{})}
-	set := []os.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGWINCH}
+	c := &Caught{ch: make(chan os.Signal, 64), ready: make(chan struct{}), all: make(chan struct{})}
+	var first []os.Signal
+	rest := []os.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGWINCH}
 	for _, sig := range forwarded {
-		if !signal.Ignored(sig) {
-			set = append(set, sig)
+		switch {
+		case signal.Ignored(sig):
+		case sig == unix.SIGUSR1 || sig == unix.SIGUSR2: // Go lets nobody die of them
+			rest = append(rest, sig)
+		default:
+			first = append(first, sig)
 		}
 	}
 	if proc.CatchesStop && !signal.Ignored(unix.SIGTSTP) {
-		set = append(set, unix.SIGTSTP)
+		rest = append(rest, unix.SIGTSTP)
 	}
 	go func() {
-		defer close(c.ready)
-		signal.Notify(c.ch, set...)
+		if len(first) > 0 { // none would mean every signal there is
+			signal.Notify(c.ch, first...)
+		}
+		close(c.ready)
+		signal.Notify(c.ch, rest...)
+		close(c.all)
 	}()
 	return c
 }
@@ -74,7 +87,7 @@ func (c *Caught) Release() {
 	if c == nil || c.released {
 		return
 	}
-	<-c.ready
+	<-c.all
 	c.released = true
 	signal.Stop(c.ch)
 	for {
@@ -114,10 +127,15 @@ func (w *waker) watchSignals(caught *Caught) {
 	}
 	<-w.caught.ready
 	go func() {
+		all := w.caught.all
 		for {
 			select {
 			case s := <-w.caught.ch:
 				w.add(s.(syscall.Signal))
+			case <-all: // a child that ended before, a terminal that was resized
+				all = nil
+				w.add(unix.SIGCHLD)
+				w.add(unix.SIGWINCH)
 			case <-w.done:
 				return
 			}

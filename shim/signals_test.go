@@ -23,7 +23,7 @@ func TestEarlySignals(t *testing.T) {
 	}
 
 	early := CatchSignals()
-	<-early.ready
+	<-early.all
 	raise()
 	w, err := newWaker()
 	if err != nil {
@@ -45,7 +45,7 @@ func TestEarlySignals(t *testing.T) {
 	early.Release()
 
 	unused := CatchSignals()
-	<-unused.ready
+	<-unused.all
 	raise()
 	unused.Release()
 	<-ours // it came again

@@ -105,10 +105,15 @@ func rulesOf(p *agents.Profile) (*detect.Profile, error) {
 	base := p.Name
 	if raw == nil && !(p.Replace && agents.Detects(p.User.Data)) {
 		base = "generic"
-		raw, _ = agents.Builtin(base) // always there
+		generic, _ := agents.Builtin(base) // always there
+		raw = func() []byte { return generic }
 	}
 	if !agents.Detects(p.User.Data) {
 		return detect.LazyProfile(p.Name, raw), nil
 	}
-	return detect.ParseOver(detect.Source{Name: base + ".toml", Data: raw}, detect.Source{Name: p.User.Path, Data: p.User.Data})
+	below := detect.Source{Name: base + ".toml"}
+	if raw != nil {
+		below.Data = raw()
+	}
+	return detect.ParseOver(below, detect.Source{Name: p.User.Path, Data: p.User.Data})
 }

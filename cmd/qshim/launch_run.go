@@ -418,7 +418,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 	c := shim.Config{
 		Options: shim.Options{
 			Path: l.t.Path, Argv: argv, Env: childEnv(l.a.environ(), l.self, l.t.Path, depth(l.a.getenv), set),
-			Streams: l.rules.HasStreams(), Errors: l.call.Headless && l.rules.HasStreams(), Caught: l.caught,
+			Streams: l.headless() && l.rules.HasStreams(), Errors: l.call.Headless && l.rules.HasStreams(), Caught: l.caught,
 		},
 		Title: l.t.Profile.Title, Rules: l.rules, Headless: l.call.Headless, Prompt: l.call.Prompt, Zone: time.Local,
 		Records: l.call.StreamFormat != "" && l.call.StreamFormat != "text" && l.call.StreamFormat != "default",

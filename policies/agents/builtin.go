@@ -72,7 +72,10 @@ func Load(name string) (*Profile, error) {
 	if p == nil {
 		return nil, &UnknownError{Name: name, Names: Names()}
 	}
-	p.Raw, _ = Builtin(name) // a profile that is compiled in has its file
+	p.Raw = func() []byte { // copied when something has to be judged: half a start's memory
+		data, _ := Builtin(name) // a profile that is compiled in has its file
+		return data
+	}
 	return p, nil
 }
 

@@ -207,7 +207,10 @@ func TestQuick(t *testing.T) {
 			t.Errorf("%s: the index has %+v, the file %+v", name, index[i], whole.Entry())
 		}
 		used := profile(t, name)
-		whole.Examples = Examples{}
+		if string(used.Raw()) != string(whole.Raw()) {
+			t.Errorf("%s: Load has another file", name)
+		}
+		whole.Examples, whole.Raw, used.Raw = Examples{}, nil, nil
 		if !reflect.DeepEqual(used, whole) {
 			t.Errorf("%s: Load and Parse differ beyond the examples", name)
 		}

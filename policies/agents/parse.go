@@ -66,7 +66,7 @@ func decode(file, name string, data []byte) (*Profile, toml.MetaData, error) {
 		line, col := locate(head, k)
 		return nil, md, &Error{file, line, col, fmt.Sprintf("unknown key %q: remove it or mend its spelling", k.String())}
 	}
-	p.Raw = data
+	p.Raw = func() []byte { return data }
 	if p.Name == "" {
 		p.Name = name
 	}

@@ -52,7 +52,7 @@ func TestParseLeavesDetectAlone(t *testing.T) {
 		p, err := Parse("x", []byte(minimal+tail))
 		if err != nil {
 			t.Errorf("%q: %v", tail, err)
-		} else if !strings.HasSuffix(string(p.Raw), tail) {
+		} else if !strings.HasSuffix(string(p.Raw()), tail) {
 			t.Errorf("Raw lacks %q", tail)
 		}
 	}

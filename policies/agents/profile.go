@@ -36,8 +36,9 @@ type Profile struct {
 	Resume   Resume       `toml:"resume"`
 	Examples Examples     `toml:"examples"`
 
-	// Raw is the whole file, the [detect] part included, for package detect.
-	Raw []byte `toml:"-"`
+	// Raw returns the whole file, the [detect] part included, for package detect;
+	// nil: there is none.
+	Raw func() []byte `toml:"-"`
 	// User is the user's own file over Raw, or alone where Raw is nil; nil: there
 	// is none.
 	User *File `toml:"-"`

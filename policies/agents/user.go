@@ -108,7 +108,8 @@ func merged(f File) (*Profile, error) {
 			return nil, err // a test catches it
 		}
 		lay(reflect.ValueOf(base).Elem(), reflect.ValueOf(p).Elem(), md, nil)
-		p, p.Raw = base, data
+		base.Raw = func() []byte { return data }
+		p = base
 	} else {
 		p.standAlone(md)
 		p.Raw = nil
