@@ -83,8 +83,58 @@ func parseMeanings(data []byte) ([]meaning, error) {
 	return out, nil
 }
 
-// meant is the first sentence that a text contains.
+// meant is the first sentence that a text contains. A row is read several times
+// until it has settled, 0.5 ms each, so the last answers are kept.
 func meant(text string) (meaning, bool) {
+	if m, ok, known := answers.find(text); known {
+		return m, ok
+	}
+	m, ok := firstMeant(text)
+	answers.keep(answer{text: text, m: m, ok: ok})
+	return m, ok
+}
+
+// answers are the last ones of meant.
+var answers lately
+
+type lately struct {
+	sync.Mutex
+	last [4]answer
+	next int
+}
+
+type answer struct {
+	text string // none: not an answer
+	m    meaning
+	ok   bool
+}
+
+// longAnswer is more than rows of a screen say; a longer text is a record, which is
+// read once.
+const longAnswer = 4096
+
+func (l *lately) find(text string) (m meaning, ok, known bool) {
+	l.Lock()
+	defer l.Unlock()
+	for _, a := range l.last {
+		if text != "" && a.text == text {
+			return a.m, a.ok, true
+		}
+	}
+	return meaning{}, false, false
+}
+
+func (l *lately) keep(a answer) {
+	if len(a.text) > longAnswer {
+		return
+	}
+	l.Lock()
+	defer l.Unlock()
+	l.last[l.next] = a
+	l.next = (l.next + 1) % len(l.last)
+}
+
+func firstMeant(text string) (meaning, bool) {
 	for _, m := range meanings() {
 		if m.match.MatchString(text) && (m.unless == nil || !m.unless.MatchString(text)) {
 			return m, true

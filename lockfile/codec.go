@@ -93,6 +93,20 @@ func decodeLimiter(id string, data []byte) (Limiter, error) {
 	return l, nil
 }
 
+// AsRead is a limiter as a sibling would read it, as it is where it cannot be
+// written.
+func AsRead(l Limiter) Limiter {
+	l.Schema = Schema
+	_, data, err := encodeFile(l.ID, l)
+	if err != nil {
+		return l
+	}
+	if read, err := decodeLimiter(l.ID, data); err == nil {
+		return read
+	}
+	return l
+}
+
 func decodeSession(id string, data []byte) (Session, error) {
 	var s Session
 	if err := decodeInto(data, &s); err != nil {

@@ -157,6 +157,7 @@ type Session struct {
 	PID         int                  `json:"pid"`                   // the shim
 	ChildPID    int                  `json:"child_pid,omitempty"`   // the agent
 	ChildStart  uint64               `json:"child_start,omitempty"` // its start time in kernel ticks: identity against pid reuse
+	ChildLeads  bool                 `json:"child_leads,omitempty"` // it leads a process group of its own, which may be stopped before that is recorded
 	Agent       string               `json:"agent"`                 // profile name
 	Cwd         string               `json:"cwd,omitempty"`
 	Limiters    []string             `json:"limiters"`

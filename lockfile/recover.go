@@ -50,9 +50,18 @@ func (d *Dir) Recover(cont func(Stopped) error) ([]Session, error) {
 	return dead, errors.Join(append(errs, err)...)
 }
 
+// mayBeStopped is what a session that died may have left stopped: what it has
+// recorded, or its agent's group, whose stop it records a moment later.
+func (s Session) mayBeStopped() []Stopped {
+	if len(s.Stopped) == 0 && s.ChildLeads && s.ChildPID > 0 {
+		return []Stopped{{PID: s.ChildPID, Start: s.ChildStart, Group: true}}
+	}
+	return s.Stopped
+}
+
 func continueAll(s Session, cont func(Stopped) error) error {
 	var errs []error
-	for _, p := range s.Stopped {
+	for _, p := range s.mayBeStopped() {
 		fault.At("continue orphan")
 		if err := cont(p); err != nil {
 			errs = append(errs, fmt.Errorf("process %d of session %s: %w", p.PID, s.ID, err))

@@ -72,10 +72,51 @@ func (g *governor) stopAtOnce(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	g.suspend(ctx, l, d)
+	g.suspend(ctx, l, d, true)
 	g.glanced = true // the next decision looks at them, whatever came of this one
 	g.wake = earliest(g.wake, g.now().Add(lookAround+time.Duration(g.rand()*float64(2*lookAround))))
 	return true
+}
+
+// afterwards is a stop that is still to be recorded.
+type afterwards struct {
+	limiters map[string]lockfile.Limiter // by which it was decided,
+	in       policies.Input              // when
+	what     []lockfile.Stopped
+}
+
+// stopFirst leaves the record of a stop for afterwards. The agent's group stands in
+// the ledger from the start on, so whoever finds this session killed in between
+// continues it all the same (lockfile.Session.ChildLeads; and on a terminal of its
+// own the kernel does). The record takes half of the time that the stop does, and
+// 100 sessions take turns at the directory of their records. False: that is not so.
+func (g *governor) stopFirst(l lockfile.Ledger, what []lockfile.Stopped) bool {
+	s := l.Sessions[g.self]
+	if !s.ChildLeads || len(what) != 1 || what[0] != (lockfile.Stopped{PID: s.ChildPID, Start: s.ChildStart, Group: true}) {
+		return false
+	}
+	g.afterwards = &afterwards{limiters: l.Limiters, in: g.input(), what: what}
+	g.logAt = g.afterwards.in.Now.Add(g.aside())
+	return true
+}
+
+// recordStop records the stop that came first. Where that cannot be done the agent
+// goes on, as if nothing had been stopped.
+func (g *governor) recordStop(ctx context.Context) {
+	a := g.afterwards
+	g.afterwards = nil
+	if a == nil || !g.hands.Held() { // it goes on again, or has ended
+		return
+	}
+	d, events, err := g.stop(ctx, a.in, a.limiters, a.what)
+	g.unlogged = append(g.unlogged, events...)
+	switch {
+	case err != nil:
+		g.goOn()
+		g.failOpen(ctx, err)
+	case d.Action != policies.Suspend:
+		g.act(ctx, d)
+	}
 }
 
 // lookAround is when a session that was stopped at once looks at its siblings:
@@ -108,9 +149,11 @@ func (g *governor) logSoon(events []lockfile.Event) {
 	g.logAt = g.now().Add(g.aside())
 }
 
-// logNow logs what is to be logged by itself. What cannot be is tried again.
-func (g *governor) logNow() {
+// logNow records and logs what is to be by itself. What cannot be logged is tried
+// again.
+func (g *governor) logNow(ctx context.Context) {
 	g.logAt = time.Time{}
+	g.recordStop(ctx)
 	if len(g.unlogged) == 0 {
 		return
 	}
@@ -125,6 +168,7 @@ func (g *governor) logNow() {
 // write is the store's Update, with what the log has not heard yet before fn's own
 // events.
 func (g *governor) write(ctx context.Context, fn change) (lockfile.Ledger, error) {
+	g.recordStop(ctx)
 	l, err := g.store.Update(ctx, func(old lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		next, events := fn(old)
 		return next, append(slices.Clip(g.unlogged), events...)

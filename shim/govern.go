@@ -40,30 +40,31 @@ type governor struct {
 	hands   hands
 	face    face
 
-	last     policies.Decision
-	wake     time.Time // when to decide again at the latest
-	watch    time.Time // when the watcher wants its Tick
-	pause    *pauseKeys
-	recorded bool      // the ledger may say that we have stopped something
-	deadline time.Time // when a suspended agent is continued without the ledger
-	loud     time.Time // when the agent last painted much
-	model    string
-	told     consumption // what the ledger knows of the agent's usage
-	activity detect.Activity
-	owed     []change         // what the ledger could not be told yet, oldest first
-	quits    int              // steps taken to end the agent that its user quits
-	over     bool             // the agent has ended: nothing is to be decided any more
-	care     time.Time        // when to look after suspended siblings; zero: there are none
-	typed    time.Time        // when the user last pressed a key that the agent got, or waits for its turn to get
-	typedAt  time.Time        // the same as far as the ledger knows
-	crowd    int              // how many sessions the last look saw
-	glanced  bool             // the last decision was made without a look at the siblings
-	capped   bool             // a limiter of this session bears only so many at once
-	tidied   time.Time        // when dead sessions may be looked after again
-	resumer  *resumer         // of turns that a limit broke; nil: there is none
-	failed   string           // the failure that was said, so that it is said once
-	unlogged []lockfile.Event // what the log is told by and by, or with the next change
-	logAt    time.Time        // when it is told; zero: there is nothing
+	last       policies.Decision
+	wake       time.Time // when to decide again at the latest
+	watch      time.Time // when the watcher wants its Tick
+	pause      *pauseKeys
+	recorded   bool      // the ledger may say that we have stopped something
+	deadline   time.Time // when a suspended agent is continued without the ledger
+	loud       time.Time // when the agent last painted much
+	model      string
+	told       consumption // what the ledger knows of the agent's usage
+	activity   detect.Activity
+	owed       []change         // what the ledger could not be told yet, oldest first
+	quits      int              // steps taken to end the agent that its user quits
+	over       bool             // the agent has ended: nothing is to be decided any more
+	care       time.Time        // when to look after suspended siblings; zero: there are none
+	typed      time.Time        // when the user last pressed a key that the agent got, or waits for its turn to get
+	typedAt    time.Time        // the same as far as the ledger knows
+	crowd      int              // how many sessions the last look saw
+	glanced    bool             // the last decision was made without a look at the siblings
+	capped     bool             // a limiter of this session bears only so many at once
+	tidied     time.Time        // when dead sessions may be looked after again
+	resumer    *resumer         // of turns that a limit broke; nil: there is none
+	failed     string           // the failure that was said, so that it is said once
+	afterwards *afterwards      // of a stop that is not recorded yet; nil: there is none
+	unlogged   []lockfile.Event // what the log is told by and by, or with the next change
+	logAt      time.Time        // when it is told; zero: there is nothing
 }
 
 // hands is what a governor can do to its agent.
@@ -202,7 +203,7 @@ func (g *governor) decide(ctx context.Context) {
 	if g.over || g.quits > 0 {
 		return
 	}
-	if g.stopAtOnce(ctx) {
+	if g.recordStop(ctx); g.stopAtOnce(ctx) {
 		return
 	}
 	l, err := g.store.Read()
@@ -240,7 +241,7 @@ func (g *governor) decideOn(ctx context.Context, l lockfile.Ledger) {
 		g.failed = ""
 	}
 	if d.Action == policies.Suspend && !g.hands.Held() {
-		g.suspend(ctx, l, d) // records in its own time: at a quiet moment
+		g.suspend(ctx, l, d, false) // records in its own time: at a quiet moment
 		return
 	}
 	g.act(ctx, d)
@@ -352,13 +353,13 @@ func (g *governor) again(ctx context.Context) {
 // is all that has to be written before the agent is stopped: 100 that waited for
 // the lock one behind the other would each cost the next one a millisecond. The
 // log hears of it afterwards (logSoon).
-func (g *governor) stop(ctx context.Context, l lockfile.Ledger, what []lockfile.Stopped) (d policies.Decision, events []lockfile.Event, err error) {
+func (g *governor) stop(ctx context.Context, in policies.Input, limiters map[string]lockfile.Limiter, what []lockfile.Stopped) (d policies.Decision, events []lockfile.Event, err error) {
 	alone := false
 	err = g.store.Record(g.self, func(s *lockfile.Session) {
 		fault.At("claim")
 		s.Alive = true
-		own := lockfile.Ledger{Limiters: l.Limiters, Sessions: map[string]lockfile.Session{g.self: *s}}
-		if own, d, events, alone = g.policy.Stop(own, g.input()); alone {
+		own := lockfile.Ledger{Limiters: limiters, Sessions: map[string]lockfile.Session{g.self: *s}}
+		if own, d, events, alone = g.policy.Stop(own, in); alone {
 			*s = own.Sessions[g.self]
 			s.Stopped = what
 		}
@@ -401,8 +402,9 @@ func (g *governor) act(ctx context.Context, d policies.Decision) {
 // errNotNow: between the look and the lock the reason to suspend went away.
 var errNotNow = errors.New("no reason to suspend any more")
 
-// suspend stops the agent, at a quiet moment where the stop will be long.
-func (g *governor) suspend(ctx context.Context, l lockfile.Ledger, d policies.Decision) {
+// suspend stops the agent, at a quiet moment where the stop will be long. must: d
+// is MustStop's.
+func (g *governor) suspend(ctx context.Context, l lockfile.Ledger, d policies.Decision, must bool) {
 	now := g.now()
 	g.last, g.wake = d, d.Wake
 	if now.Before(d.QuietUntil) && now.Sub(g.loud) < quiet {
@@ -411,8 +413,12 @@ func (g *governor) suspend(ctx context.Context, l lockfile.Ledger, d policies.De
 	}
 	var events []lockfile.Event
 	err := g.hands.Suspend(g.aside(), func(what []lockfile.Stopped) (err error) {
+		if must && g.stopFirst(l, what) {
+			g.recorded = true // it may be, by the time that this is asked
+			return nil
+		}
 		var ev []lockfile.Event
-		d, ev, err = g.stop(ctx, l, what)
+		d, ev, err = g.stop(ctx, g.input(), l.Limiters, what)
 		if events = append(events, ev...); err == nil && d.Action != policies.Suspend {
 			err = errNotNow
 		}
@@ -503,6 +509,11 @@ func (g *governor) failOpen(ctx context.Context, err error) {
 		g.wake = earliest(g.wake, g.deadline)
 		return
 	}
+	g.goOn()
+}
+
+// goOn continues the agent and leaves the ledger as it is.
+func (g *governor) goOn() {
 	if err := g.hands.Continue(); errors.Is(err, ErrUserStopped) {
 		return
 	} else if err != nil {

@@ -144,7 +144,7 @@ func TestStopIsLoggedLater(t *testing.T) {
 		}
 		full := errors.New("no space left on device")
 		b.store.failAppend = full
-		b.logNow()
+		b.logNow(t.Context())
 		b.did(fmt.Sprintf("warn %v", full))
 		logged("on a full disk", 0)
 		b.open()
@@ -153,7 +153,7 @@ func TestStopIsLoggedLater(t *testing.T) {
 		if last := b.store.events[len(b.store.events)-1]; last.Event != "continue" {
 			t.Errorf("the last event is %q", last.Event)
 		}
-		b.logNow()
+		b.logNow(t.Context())
 		logged("once", 1)
 	})
 }
@@ -187,7 +187,7 @@ func TestReasonGoneUnderTheLock(t *testing.T) {
 		b.hit(rateHit(time.Minute))
 		d := b.policy.Decide(b.store.l, me, time.Now())
 		b.open() // between the look and the lock
-		b.suspend(b.ctx, b.store.l, d)
+		b.suspend(b.ctx, b.store.l, d, false)
 		b.did()
 		if b.hands.Held() || b.store.session(me).Stopped != nil {
 			t.Error("stopped for no reason")

@@ -108,4 +108,6 @@ func (r *runner) giveBack() {
 	debug.SetGCPercent(leanGC)
 	debug.FreeOSMemory()
 	door.Shed()
+	r.cold.Store(true)
+	r.stir()
 }

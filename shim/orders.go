@@ -26,11 +26,9 @@ var (
 // PID is the agent's process id.
 func (s *Session) PID() int { return s.child.PID() }
 
-// Identity names the agent's process for the ledger; Group is false.
-func (s *Session) Identity() lockfile.Stopped {
-	t := s.child.Target()
-	return lockfile.Stopped{PID: t.PID, Start: t.Start}
-}
+// Identity names the agent for the ledger: its process, with Group the leader of a
+// group of its own.
+func (s *Session) Identity() lockfile.Stopped { return lockfile.Stopped(s.child.Target()) }
 
 // OnTerminal reports whether the agent has a terminal of its own.
 func (s *Session) OnTerminal() bool { return s.user != nil }

@@ -115,6 +115,8 @@ type runner struct {
 	keys     term.Keys
 	calm     calm
 	lean     *lean
+	cold     atomic.Bool // see warmUp
+	prepared bool
 	items    chan agentlog.Item
 	problems chan error           // of other goroutines
 	stirred  chan struct{}        // see stir

@@ -71,7 +71,7 @@ func (r *runner) introduce(ctx context.Context) {
 	id := r.session.Identity()
 	tell := func(l lockfile.Ledger) (lockfile.Ledger, []lockfile.Event) {
 		if s, ok := l.Sessions[r.c.Self]; ok {
-			s.ChildPID, s.ChildStart = id.PID, id.Start
+			s.ChildPID, s.ChildStart, s.ChildLeads = id.PID, id.Start, id.Group
 			l.Sessions[r.c.Self] = s
 		}
 		return l, nil
@@ -168,6 +168,7 @@ func (r *runner) loop(ctx context.Context) {
 			hint = r.openWatch(ctx)
 		case <-r.stirred:
 			r.begins()
+			r.warmUp()
 		case err := <-r.problems:
 			r.begins()
 			r.gov.warnOnce(err)
@@ -227,7 +228,7 @@ func (r *runner) tick(ctx context.Context) {
 		r.gov.again(ctx)
 	}
 	if w := r.gov.logAt; !w.IsZero() && !now.Before(w) {
-		r.gov.logNow()
+		r.gov.logNow(ctx)
 	}
 	r.resume.due(ctx, now)
 	if r.face.showing() {
@@ -242,6 +243,7 @@ func (r *runner) see(ctx context.Context, f func(*detect.Watcher) detect.Report)
 	r.c.Attempt.seen(rep)
 	r.gov.report(ctx, rep)
 	r.resume.saw(ctx, rep)
+	r.warmUp()
 }
 
 // locked: a panic in the watcher must not leave it locked for the hooks.

@@ -1,3 +1,5 @@
+//go:build !linux
+
 package notifier
 
 import "github.com/fsnotify/fsnotify"
