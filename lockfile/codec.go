@@ -173,16 +173,20 @@ func openSmall(dir int, name string, limit int64) (int, stat, error) {
 
 // readWhole reads a file of that size.
 func readWhole(fd int, size int64) ([]byte, error) {
-	// One byte more than there should be: a full read is then known to be whole.
+	// One byte more than there should be: what does not fill it is known to be whole.
 	data := make([]byte, size+1)
-	n, err := io.ReadFull(descriptor(fd), data)
-	switch {
-	case err == nil:
-		return nil, errChanged
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return data[:n], nil
+	for n := 0; ; {
+		k, err := descriptor(fd).Read(data[n:])
+		n += k
+		switch {
+		case n == len(data):
+			return nil, errChanged
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, err
+		case err != nil || n == len(data)-1:
+			return data[:n], nil
+		}
 	}
-	return nil, err
 }
 
 // stillIt fails if what was read need not be what stands there.

@@ -51,17 +51,10 @@ func (s *shelf[T]) refresh(dir int, name string) bool {
 	if !ok {
 		return true // none of ours
 	}
-	now := time.Now() // as in scan
-	st, err := statAt(dir, name)
+	e, err := s.read(dir, id, name, time.Now()) // as in scan
 	if err == nil {
-		if e, known := s.entries[id]; known && e.sure && e.fileID == st.fileID {
-			return true
-		}
-		var e entry[T]
-		if e, err = s.read(dir, id, name, now); err == nil {
-			s.entries[id] = e
-			return true
-		}
+		s.entries[id] = e
+		return true
 	}
 	delete(s.entries, id)
 	return errors.Is(err, fs.ErrNotExist)

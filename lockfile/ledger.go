@@ -188,7 +188,7 @@ type Session struct {
 	Early       int                  `json:"early,omitempty"`        // own tries before Named
 	Storm       bool                 `json:"storm,omitempty"`        // retries faster than it was told: stopped like any busy session
 	AuthTold    bool                 `json:"auth_told,omitempty"`    // its user was told of a bad key once
-	Stopped     []Stopped            `json:"stopped,omitempty"`      // what we stopped, recorded before the stop
+	Stopped     []Stopped            `json:"stopped,omitempty"`      // what we stopped, recorded before the stop or, with ChildLeads, a moment later
 	Resume      Resume               `json:"resume,omitzero"`        // its failed task: to be done again, or how often it was
 	Reason      string               `json:"reason,omitempty"`
 	Until       time.Time            `json:"until,omitzero"`

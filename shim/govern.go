@@ -21,7 +21,8 @@ import (
 //	    report -> Update(policy.Finding | policy.Activity) ------------\
 //	a sibling wrote (hint), Decision.Wake, watcher's Wake --------------+-> decide
 //	    decide: Read -> policy.Decide -> Claim? Update(policy.Step) -> act
-//	    act:    suspend (ledger first, then SIGSTOP, then the pause row)
+//	    act:    suspend (ledger first, then SIGSTOP, then the pause row; an agent that
+//	            the ledger names already is stopped first: stopFirst)
 //	            continue (row away, SIGCONT, then the ledger)
 //	            surface (a notice, once a hold)
 //

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GiveWay asks for slices half as long again for the threads of this process, which
+// GiveWay asks for slices twice as long for the threads of this process, which
 // by the scheduler's rule means that others of their weight that wake in the same
 // moment run first (Linux 6.12; before that nothing changes). What they are given in
 // all stays the same. A process must run to be stopped: of 100 that are, on two
@@ -25,7 +25,7 @@ func GiveWay() {
 		if err != nil || attr.Policy != unix.SCHED_NORMAL || attr.Nice < 0 || attr.Runtime == 0 || attr.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 {
 			continue // ended; somebody's choice; an older kernel; done
 		}
-		attr.Runtime += attr.Runtime / 2
+		attr.Runtime *= 2
 		attr.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
 		_ = unix.SchedSetAttr(tid, attr, 0) // forbidden: as it was
 	}
