@@ -217,9 +217,14 @@ func writeExplainJSON(out io.Writer, agent string, found []detect.Explained) err
 		}
 		doc.Findings = append(doc.Findings, j)
 	}
-	e := json.NewEncoder(out)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(doc)
+	if err := e.Encode(doc); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, safeJSON(b.String()))
+	return err
 }
 
 // explainSaid is nil for what the text does not say.

@@ -72,7 +72,7 @@ func (a *app) printLog(ctx context.Context, from time.Time, follow, asJSON, unre
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%s\n", line); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%s\n", safeJSON(string(line))); err != nil {
 			return nil // the reader has gone (| head): that is its right
 		}
 	}

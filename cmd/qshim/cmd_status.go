@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"sort"
+	"strings"
 	"time"
 
 	"qshim/cmd/internal/cmdline"
@@ -174,9 +178,34 @@ func timePtr(t time.Time) *time.Time {
 	return &u
 }
 
-func writeJSON(w interface{ Write([]byte) (int, error) }, v any) error {
-	e := json.NewEncoder(w)
+// writeJSON prints v for a program, which may be a terminal: whatever could move
+// one is escaped, in strings that come from screens and paths.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, safeJSON(b.String()))
+	return err
+}
+
+// safeJSON escapes what JSON leaves alone: DEL, the 8-bit control bytes, and what
+// turns the direction of writing. They can only stand inside a string, where the
+// escape is the same text.
+func safeJSON(text string) string {
+	if strings.IndexFunc(text, movesTerminal) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if r != '\n' && movesTerminal(r) {
+			_, _ = fmt.Fprintf(&b, `\u%04x`, r) // a Builder takes everything
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

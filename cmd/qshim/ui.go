@@ -159,11 +159,17 @@ func until(t, now time.Time, src finding.ResetSource) string {
 // printable escapes what could move a terminal: evidence comes from screens.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if movesTerminal(r) {
 			return '�'
 		}
 		return r
 	}, s)
+}
+
+// movesTerminal: control bytes, line ends of Unicode's, and what turns the
+// direction of writing.
+func movesTerminal(r rune) bool {
+	return r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // errorWords prints an error in one line that names the state directory once.

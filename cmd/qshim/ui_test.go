@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"reflect"
 	"regexp"
 	"slices"
@@ -193,5 +194,21 @@ func TestStatusShowsWhatIsUsed(t *testing.T) {
 	l.Sessions["a"] = l.Sessions["b"]
 	if got := show(); strings.Contains(got, "window") || strings.Contains(got, "CONTEXT") || strings.Contains(got, "apart") {
 		t.Errorf("what is not known any more is shown:\n%s", got)
+	}
+}
+
+// JSON that goes to a terminal moves it no more than words do, and reads the same.
+func TestSafeJSON(t *testing.T) {
+	was := "a\x1b]0;x\a\u009b31m\x7f\u202ertl\u2066\u2028 é宽\n"
+	var b strings.Builder
+	if err := writeJSON(&b, map[string]string{"cwd": was}); err != nil {
+		t.Fatal(err)
+	}
+	if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && movesTerminal(r) }); i >= 0 {
+		t.Errorf("%q", b.String())
+	}
+	var got map[string]string
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil || got["cwd"] != was {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -198,9 +198,12 @@ func (l *Launch) codexProjectModel(dir string, conf map[string]any) (model strin
 	return model
 }
 
-// decodeTOML decodes a file; what is broken yields nothing.
+// decodeTOML decodes a file; what is broken, or made to exhaust, yields nothing.
 func decodeTOML(b []byte) map[string]any {
 	m := map[string]any{}
+	if !plainTOML(b) {
+		return nil
+	}
 	if _, err := toml.Decode(string(b), &m); err != nil {
 		return nil
 	}

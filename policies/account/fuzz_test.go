@@ -2,6 +2,7 @@ package account
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -17,7 +18,7 @@ func FuzzFiles(f *testing.F) {
 	for _, s := range []string{
 		"", "{}", "[]", "null", `{"oauthAccount":{"accountUuid":"a"}}`, `{"env":{"A":1,"B":null,"C":[1]},"apiKeyHelper":2}`,
 		`{"auth_mode":"chatgpt","tokens":{"id_token":"a.b.c","account_id":""}}`, `{"tokens":{"id_token":"` + jwt(`{"email":1}`) + `"}}`,
-		"model_provider = \"m\"\n[model_providers.m]\nbase_url = \"http://h\"\nenv_http_headers = {a=1}", "profile = \"\xff\"", "a.b.c = 1",
+		"model_provider = \"m\"\n[model_providers.m]\nbase_url = \"http://h\"\nenv_http_headers = {a=1}", "profile = \"\xff\"", "a.b.c = 1", "[" + strings.Repeat("a.", 16000) + "b]",
 		"GEMINI_API_KEY=\"a\nb\"\nexport X='y' # z", "A=\"\\\"", "=", "#", "/* \" */ {\"security\":{\"auth\":{\"selectedType\":\"vertex-ai\"}},}",
 		"{\"a\":\"\\\"/*\"}//", "/", "/*", "{\"a\":\"",
 	} {
