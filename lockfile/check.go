@@ -138,8 +138,8 @@ func (k *checker) files(path, room string) {
 	sort.Strings(names)
 	for _, name := range names {
 		st, err := statAt(fd, name)
-		if err != nil || room == "" && st.mode.IsDir() {
-			continue
+		if err != nil || room == "" && st.mode.IsDir() && !strings.Contains(name, badInfix) {
+			continue // a room
 		}
 		k.file(filepath.Join(path, name), room, name, st)
 	}

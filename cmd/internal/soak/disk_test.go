@@ -60,6 +60,31 @@ var damages = []damage{
 	{"1 GB", func(t *testing.T, p string) { must(t, os.Truncate(p, 1<<30)) }, false},
 }
 
+// means is what the user of the next session reads, "" nothing, and whether the
+// file is set aside.
+func (d damage) means(name string) (words string, aside bool) {
+	notFile := d.name == "a link" || d.name == "a FIFO" || d.name == "a directory"
+	switch {
+	case d.name == "newer schema" && strings.HasPrefix(name, "sessions/"):
+		return "", false // it is dead: who wrote it takes it away
+	case d.name == "newer schema":
+		return "newer qshim", false
+	case name == "lock" && notFile:
+		return "without coordination", false // no launch may mend it: two could do so at once
+	case name == "lock":
+		return "", false
+	case d.name == "mode 000" && os.Getuid() == 0:
+		return "", false // root reads it all the same; see TestAsOrdinaryUser
+	case d.name == "mode 000":
+		return "was mended", false
+	case d.name == "empty" && (name == "intent" || name == "events.jsonl"):
+		return "", false // as if it were not there
+	case d.name == "1 GB" && name == "events.jsonl":
+		return "", false // it is rotated
+	}
+	return "it is kept as", true
+}
+
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	for _, err := range errs {
@@ -133,6 +158,8 @@ func TestDamagedFiles(t *testing.T) {
 				f := seeded(t, plainQshim)
 				path := filepath.Join(f.state, name)
 				d.do(t, path)
+				was, err := os.Lstat(path)
+				must(t, err)
 				first := f.session(stationOpt{})
 				kept := ""
 				if names, _ := filepath.Glob(path + ".bad-*"); len(names) > 0 {
@@ -144,6 +171,22 @@ func TestDamagedFiles(t *testing.T) {
 				t.Logf("| %s | %s | %s | %v | %s |", name, d.name, short(first), kept != "", short(bads(doctor.out)))
 				if len(first) > 1 || len(second) > 1 {
 					t.Errorf("said more than once: %q, then %q", first, second)
+				}
+				words, aside := d.means(name)
+				if (len(first) > 0) != (words != "") || len(first) > 0 && !strings.Contains(first[0], words) {
+					t.Errorf("said %q, not %q", first, words)
+				}
+				if aside != (kept != "") {
+					t.Errorf("set aside: %q", kept)
+				} else if aside {
+					is, err := os.Lstat(filepath.Join(filepath.Dir(path), kept))
+					must(t, err)
+					if !os.SameFile(was, is) || is.Size() != was.Size() {
+						t.Errorf("what is set aside is another: %v, was %v", is.Mode(), was.Mode())
+					}
+					if !strings.Contains(strings.Join(bads(doctor.out), " "), kept) {
+						t.Errorf("doctor does not name %s: %s", kept, doctor.out)
+					}
 				}
 				if d.name != "newer schema" && len(third) > 0 {
 					t.Errorf("after doctor --repair: %q", third)

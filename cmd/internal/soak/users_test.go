@@ -69,6 +69,58 @@ func TestTwoUsers(t *testing.T) {
 	}
 }
 
+// TestAsOrdinaryUser: what root may read in spite of its mode is closed to an
+// ordinary user, whom most of these tests would not play in a container.
+func TestAsOrdinaryUser(t *testing.T) {
+	needRoot(t)
+	dir := filepath.Dir(filepath.Dir(plainQshim))
+	self, err := os.Executable()
+	must(t, err)
+	b, err := os.ReadFile(self)
+	must(t, err)
+	own := filepath.Join(dir, "soak.test")
+	must(t, os.WriteFile(own, b, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.Chown(filepath.Join(dir, "tmp"), 65534, 65534))
+	r := run(t, []string{"PATH=/usr/bin:/bin", builtEnv + "=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp")}, nobody,
+		own, "-test.v", "-test.run", "^TestDamagedFiles$/mode_000|^TestClosedDirectories$")
+	if r.code != 0 || strings.Count(r.out, "--- PASS: TestDamagedFiles/") != len(stateFiles) || !strings.Contains(r.out, "--- PASS: TestClosedDirectories/") {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+	for line := range strings.Lines(r.out) {
+		if _, row, ok := strings.Cut(line, "| "); ok {
+			t.Logf("| %s", strings.TrimSpace(row))
+		}
+	}
+}
+
+// TestClosedDirectories: directories of the state that its own user may not
+// enter, write or list. doctor --repair opens them again.
+func TestClosedDirectories(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may enter whatever the mode; see TestAsOrdinaryUser")
+	}
+	for _, room := range []string{".", "limiters", "sessions"} {
+		for _, mode := range []os.FileMode{0, 0o500, 0o300} {
+			t.Run(fmt.Sprintf("%s %03o", room, mode), func(t *testing.T) {
+				f := seeded(t, plainQshim)
+				path := filepath.Join(f.state, room)
+				must(t, os.Chmod(path, mode))
+				t.Cleanup(func() { _ = os.Chmod(path, 0o700) }) // so that it can be removed
+				first := f.session(stationOpt{})
+				doctor := f.command("doctor", "--repair")
+				after := f.session(stationOpt{})
+				t.Logf("| %s | mode %03o | %s | %s |", room, mode, short(first), short(bads(doctor.out)))
+				quiet := room == "limiters" && mode == 0o500 // a short session changes none
+				if len(first) > 1 || len(first) == 0 && !quiet {
+					t.Errorf("said %q", first)
+				}
+				if len(after) > 0 {
+					t.Errorf("after doctor --repair: %q; it said %s", after, doctor.out)
+				}
+			})
+		}
+	}
+}
+
 // TestPlantedLinks: links in the state directory's own place and in those of
 // its rooms lead nobody anywhere.
 func TestPlantedLinks(t *testing.T) {
