@@ -10,7 +10,7 @@ import (
 // TestPrepare: what is prepared is compiled, and finds the same.
 func TestPrepare(t *testing.T) {
 	data := []byte("name = \"x\"\n[detect]\n[[detect.row]]\nname = \"own\"\nspeaker = \"agent\"\nstart = '^! '\n[[detect.rule]]\nname = \"limit\"\nsource = \"made up\"\nrows = [\"own\"]\nmatch = 'limit'\nunless = ['no limit']\n")
-	p := LazyProfile("x", data)
+	p := LazyProfile("x", func() []byte { return data })
 	p.Prepare()
 	for _, r := range p.rules().rules {
 		for _, one := range append([]*pattern{r.match}, r.unless...) {
@@ -28,7 +28,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%+v, %v", r.Findings, p.Err())
 		}
 	}
-	LazyProfile("broken", []byte("[detect]\nnonsense = 1\n")).Prepare()
+	LazyProfile("broken", func() []byte { return []byte("[detect]\nnonsense = 1\n") }).Prepare()
 }
 
 // TestMeantRemembers: more texts than are remembered, and a long one, are answered
