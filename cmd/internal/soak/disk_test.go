@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -134,6 +135,11 @@ func (f *fleet) session(o stationOpt) []string {
 	s.tell('q')
 	if c := s.shim.code(); c != 0 || s.pid() == 0 {
 		f.t.Errorf("the agent did not run: code %d, %s", c, tail(s.output()))
+	}
+	select {
+	case <-s.drained: // what was said last may still be on its way through the terminal
+	case <-time.After(f.patience):
+		f.t.Error("somebody has the terminal still")
 	}
 	s.close()
 	out := s.output()

@@ -170,8 +170,9 @@ type station struct {
 	ctl    *os.File
 	closed bool
 
-	mu  sync.Mutex
-	out bytes.Buffer // the last of what the terminal got
+	mu      sync.Mutex
+	out     bytes.Buffer  // the last of what the terminal got
+	drained chan struct{} // closed when there comes no more
 }
 
 type stationOpt struct {
@@ -293,7 +294,11 @@ func (s *station) launch() error {
 	attr.Files = []uintptr{uintptr(slave), uintptr(slave), uintptr(slave)}
 	attr.Sys.Setctty = true
 	s.master = os.NewFile(uintptr(master), "master")
-	go s.read(s.master)
+	s.drained = make(chan struct{})
+	go func() {
+		defer close(s.drained)
+		s.read(s.master)
+	}()
 	s.shim, err = spawn(argv[0], argv, attr)
 	return err
 }
