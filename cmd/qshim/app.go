@@ -197,6 +197,11 @@ func (a *app) stateDir() (string, error) {
 
 // openStore opens the state directory; what it sets aside is said once.
 func (a *app) openStore() (*lockfile.Dir, error) {
+	return a.openStoreTelling(func(n lockfile.Notice) { sayNotice(a.stderr, n) })
+}
+
+// openStoreTelling is openStore where what it sets aside is told to notice.
+func (a *app) openStoreTelling(notice func(lockfile.Notice)) (*lockfile.Dir, error) {
 	if err := a.load(); err != nil {
 		return nil, err
 	}
@@ -204,7 +209,7 @@ func (a *app) openStore() (*lockfile.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lockfile.Open(dir, lockfile.Options{Now: a.now, Notice: func(n lockfile.Notice) { sayNotice(a.stderr, n) }})
+	return lockfile.Open(dir, lockfile.Options{Now: a.now, Notice: notice})
 }
 
 func (a *app) readLedger() (lockfile.Ledger, error) {

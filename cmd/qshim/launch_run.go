@@ -55,6 +55,7 @@ type launch struct {
 	told    string                 // what was said of the state directory, so that it is said once
 	crashed atomic.Pointer[string] // the report of a bug of our own
 
+	notices notices
 	guard   *shim.Guard
 	starter starter
 	waiting atomic.Pointer[shim.LaunchWait]
@@ -71,6 +72,7 @@ func (a *app) runAgent(ctx context.Context, words []string) error {
 		}
 	}
 	l := &launch{a: a, voice: voice{p: paletteFor(a.stderr, a.getenv)}}
+	l.notices.to = a.stderr
 	if err := l.resolve(words, off); err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (l *launch) exec() error {
 // open finds out whose allowance the session draws on and makes it known.
 func (l *launch) open() error {
 	defer l.guard.Work()()
-	store, err := l.a.openStore()
+	store, err := l.a.openStoreTelling(l.notices.tell)
 	if err != nil {
 		return err
 	}
@@ -436,6 +438,10 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		c.Attempt.Restart()
 	}
 	l.mine()
+	if term.IsTerminal(0) && term.IsTerminal(1) {
+		l.notices.hold() // the screen is the agent's
+		defer l.notices.giveOut()
+	}
 	l.code.Store(exitFailed)
 	var err error
 	l.a.end, err = shim.Run(ctx, c)

@@ -266,3 +266,43 @@ func TestBrokenDisks(t *testing.T) {
 		})
 	}
 }
+
+// TestDamagedMeanwhile: a file that goes bad while agents have their screens is
+// told of once, after the agent's end: not over what it shows.
+func TestDamagedMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, plainQshim, slowPolicy)
+	all := []*station{f.start(stationOpt{}).ready(), f.start(stationOpt{}).ready()}
+	f.open()
+	for _, s := range all {
+		eventually(t, "at work", func() bool { return s.session(f.ledger()).State == "running" })
+	}
+	path := filepath.Join(f.state, "limiters", "anthropic%2Fsoak.json")
+	write(t, path, "garbage", 0o600)
+	all[0].tell('f')
+	eventually(t, "it is set aside", func() bool {
+		names, _ := filepath.Glob(path + ".bad-*")
+		return len(names) == 1
+	})
+	eventually(t, "the sibling is stopped all the same", func() bool { return all[1].session(f.ledger()).State == "suspended" && stopped(all[1].pid()) })
+	for _, s := range all {
+		if s.shows("qshim: ") && !strings.Contains(s.output(), "suspended") || s.shows("kept as") {
+			t.Errorf("over the agent's screen: %q", said(s.output()))
+		}
+	}
+	f.command("continue", "--all")
+	told := 0
+	for _, s := range all {
+		eventually(t, "it runs", func() bool { return !stopped(s.pid()) })
+		s.tell('q')
+		if c := s.over(); c != 0 {
+			t.Errorf("code %d", c)
+		}
+		<-s.drained
+		s.close()
+		told += strings.Count(s.output(), "kept as")
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
