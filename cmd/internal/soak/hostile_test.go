@@ -230,3 +230,42 @@ func TestAgentsLogElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// pipeBombs are what an agent without a terminal writes to exhaust whoever reads
+// it, as shell code.
+var pipeBombs = []struct{ name, sh string }{
+	{"one line of 30 MB", `head -c 30000000 /dev/zero | tr '\0' a`},
+	{"JSON 3 million deep", `awk 'BEGIN{for(i=0;i<3000000;i++)printf "{\"a\":["}'`},
+	{"a record of 10^6 keys", `awk 'BEGIN{printf "{\"type\":\"result\"";for(i=0;i<1000000;i++)printf ",\"k%d\":1",i;print "}"}'`},
+	{"10^5 refused tries", `awk 'BEGIN{for(i=0;i<100000;i++)printf "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":%d,\"error_status\":429,\"retry_delay_ms\":-5}\n",i}'`},
+	{"30 MB of errors", `head -c 30000000 /dev/zero | tr '\0' a >&2`},
+}
+
+// TestExhaustingPipes measures what a shim takes for each, as a document and as a
+// stream of records.
+func TestExhaustingPipes(t *testing.T) {
+	t.Parallel()
+	for _, b := range pipeBombs {
+		for _, format := range []string{"text", "json", "stream-json"} {
+			t.Run(b.name+" as "+format, func(t *testing.T) {
+				t.Parallel()
+				f := newFleet(t, plainQshim, slowPolicy)
+				write(t, filepath.Join(f.home, "bin", "claude"), "#!/bin/sh\n"+scriptHead+b.sh+"\necho $$ >\"$SOAK_PID\"\nexec 3<>\"$SOAK_CTL\"\nread k <&3\n", 0o755)
+				s := f.start(stationOpt{headless: true, pipe: true, words: []string{"claude", "-p", "hi", "--output-format", format}}).ready()
+				peak, cpu := peakOf(s.shim.pid), usageOf(s.shim.pid).cpu
+				s.tell('q')
+				if c := s.over(); c != 0 {
+					t.Errorf("code %d", c)
+				}
+				s.close()
+				t.Logf("| %s as %s | %v CPU | %.1f MiB at most |", b.name, format, cpu, float64(peak)/(1<<20))
+				if peak == 0 || peak > 64<<20 {
+					t.Errorf("%d MiB", peak>>20)
+				}
+				if r := f.crashReports(); r != "" {
+					t.Errorf("it crashed: %.400s", r)
+				}
+			})
+		}
+	}
+}
