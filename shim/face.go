@@ -32,6 +32,7 @@ type screenFace struct {
 	whole   bool // the size changed in this pause: rows stand elsewhere now
 	laid    bool // the session has our undo, and the terminal what it undoes
 	row     string
+	titled  string // the title that the overlay has set
 	facts   Pause
 	fresh   bool // the next paint carries the notification
 
@@ -130,6 +131,10 @@ func (f *screenFace) paint() {
 	if f.laid && row == f.row {
 		return
 	}
+	if f.c.Dumb {
+		f.line(s, row)
+		return
+	}
 	var paint, undo []byte
 	if !f.laid { // only once: some of these pop what the agent pushed
 		paint = s.Modes().InputOff()
@@ -149,6 +154,20 @@ func (f *screenFace) paint() {
 	}
 	f.laid, f.row = true, row
 	f.stage.Overlay(paint, append(undo, s.Modes().InputOn()...))
+}
+
+// line says once in a pause, on a terminal that knows no sequence, what the row
+// would: a line like the agent's own, which stays.
+func (f *screenFace) line(s *screen.Screen, text string) {
+	if !f.fresh {
+		return
+	}
+	f.fresh = false
+	text = strings.TrimSpace(text)
+	if x, _ := s.Cursor(); x > 0 {
+		text = "\r\n" + text
+	}
+	f.stage.Overlay([]byte(text+"\r\n"), nil)
 }
 
 // lay paints the row over the last one of the screen.
@@ -173,7 +192,10 @@ func (f *screenFace) title(paint, undo []byte, agents string) (p, u []byte) {
 	if agents == "" && !f.laid {
 		paint = append(paint, "\x1b[22;0t"...)
 	}
-	paint = append(paint, "\x1b]0;"+clean(f.c.Voice.Title(f.facts))+"\x07"...)
+	if text := clean(f.c.Voice.Title(f.facts)); !f.laid || text != f.titled { // a swallowed key changes the row alone
+		paint = append(paint, "\x1b]0;"+text+"\x07"...)
+		f.titled = text
+	}
 	undo = append(undo, "\x1b]0;"+agents+"\x07"...)
 	if agents == "" {
 		undo = append(undo, "\x1b[23;0t"...)
@@ -228,7 +250,7 @@ func (f *screenFace) Notify(n Notice) {
 
 // notification is OSC 9, wrapped for tmux, which swallows what it does not know.
 func (f *screenFace) notification(text string) []byte {
-	if !f.c.OSC9 || !f.stage.OnTerminal() {
+	if !f.c.OSC9 || f.c.Dumb || !f.stage.OnTerminal() {
 		return nil
 	}
 	b := []byte("\x1b]9;" + clean(text) + "\x07")

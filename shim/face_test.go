@@ -111,6 +111,34 @@ func TestSameRowIsNotPaintedAgain(t *testing.T) {
 	}
 }
 
+// A key that is swallowed changes the row's count, not the title.
+func TestSameTitleIsNotSetAgain(t *testing.T) {
+	b := newFaceBench(t)
+	b.writes(altKitty)
+	b.pausedNow()
+	first := len(b.s.overlays)
+	b.Pause(Pause{Dropped: 1})
+	paint, undo := b.s.last()
+	if len(b.s.overlays) == first || strings.Contains(paint, "\x1b]0;") || !strings.Contains(undo, "\x1b]0;") {
+		t.Errorf("painted %q, undone by %q", paint, undo)
+	}
+}
+
+// A terminal that knows no sequence gets one plain line in a pause.
+func TestDumbPause(t *testing.T) {
+	b := newFaceBench(t)
+	b.c.Dumb = true
+	b.writes("half a line")
+	b.pausedNow()
+	b.Pause(Pause{Dropped: 1})
+	b.Notify(Notice{Kind: Continued})
+	paint, undo := b.s.last()
+	if len(b.s.overlays) != 1 || len(b.s.inserts) != 0 || undo != "" || strings.Contains(paint, "\x1b") ||
+		!strings.HasPrefix(paint, "\r\n") || !strings.HasSuffix(paint, "\r\n") {
+		t.Errorf("%q, %q", b.s.overlays, b.s.inserts)
+	}
+}
+
 // The terminal's own title is kept where the agent has set none.
 func TestTitleComesBack(t *testing.T) {
 	b := newFaceBench(t)

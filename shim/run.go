@@ -44,6 +44,7 @@ type Config struct {
 
 	TitleOn       bool      // say in the terminal's title that the session is suspended
 	OSC9          bool      // and as a terminal notification
+	Dumb          bool      // the terminal knows no sequences (TERM=dumb): a plain line is all
 	Tmux          bool      // the terminal is tmux: notifications need its passthrough
 	NotifyCommand []string  // run with the message as its last argument
 	Resume        ResumeTUI // of turns on a screen that a limit broke; without a text: nothing is done about them

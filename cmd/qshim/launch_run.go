@@ -426,7 +426,7 @@ func (l *launch) start(ctx context.Context, applied agents.Applied, args []strin
 		Records: l.call.StreamFormat != "" && l.call.StreamFormat != "text" && l.call.StreamFormat != "default",
 		Log:     l.logSpec(argv, set), DebugLog: log, Store: l.ledger(), Late: l.late, Self: l.self, Policy: l.a.policy, Voice: l.voice, Label: l.label,
 		Family: l.t.Profile.Family, Now: l.a.now, Rand: l.a.rand, Stderr: l.a.stderr,
-		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", NotifyCommand: l.set.NotifyCommand,
+		TitleOn: l.set.Title, OSC9: l.set.OSC9, Tmux: l.a.getenv("TMUX") != "", Dumb: l.a.getenv("TERM") == "dumb", NotifyCommand: l.set.NotifyCommand,
 		Crash: l.crash, Told: l.told,
 	}
 	if mode := l.a.config.Resume(l.t.Profile.Name, false); !l.headless() && mode != "never" && !l.set.Observe() {
