@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A shell ends a loop when a program in it died of Ctrl-C, and goes on when it
@@ -46,4 +48,28 @@ func TestShellNamesTheSignal(t *testing.T) {
 			})
 		})
 	}
+}
+
+// kill of a stopped job continues it, to be ended: in the background it reads its
+// terminal at once, and must not stop for that again before it has the signal.
+func TestKillStoppedJob(t *testing.T) {
+	inShells(t, func(t *testing.T, d *desk, cmd func(...string) string) {
+		at := strings.Index(cmd("x"), agentArg) - len(self(t)) - 1 // in front of the agent's own words
+		d.send(cmd("x")[:at] + "/bin/sh -c 'echo REA\"\"DY; exec cat'\n")
+		d.expect("READY")
+		pairIfAny(t, d)
+		d.send("\x1a")
+		d.expect(prompt)
+		waitJob(t, d, 'T')
+		job := kids(d.pid)[0]
+		for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGCONT} { // as bash's kill does
+			if err := unix.Kill(-job, sig); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "the job to end", func() bool { return state(job) == 'Z' || state(job) == 0 })
+		d.send("jobs; echo mark-$((40+2))\n") // the shell has heard of it
+		d.expect("mark-42")
+		d.expect(prompt)
+	})
 }

@@ -118,6 +118,10 @@ func (s *Session) follow(sig syscall.Signal) {
 		s.opt.Tap.event(Item{Kind: AgentStop})
 		return
 	}
+	if s.wake.sigs.Load()&endings != 0 {
+		s.wake.add(unix.SIGCHLD) // the agent is to end: see signals
+		return
+	}
 	s.suspend(sig)
 }
 

@@ -509,6 +509,13 @@ func (s *Session) signals() {
 	if got == 0 {
 		return
 	}
+	// Before its stop is looked at, for which we would stop too: kill of a stopped
+	// job continues it to be ended, and in the background it may stop once more.
+	for _, sig := range forwarded {
+		if got&bit(sig) != 0 {
+			s.forward(sig)
+		}
+	}
 	if got&bit(unix.SIGCONT) != 0 {
 		s.continued()
 	}
@@ -521,22 +528,24 @@ func (s *Session) signals() {
 	if got&bit(unix.SIGTSTP) != 0 {
 		s.askedToStop()
 	}
-	for _, sig := range forwarded {
-		if got&bit(sig) != 0 {
-			s.forward(sig)
-		}
-	}
 }
 
 // forward passes a signal on that was sent to qshim. An agent that we stopped
 // could not act on it, so it is continued.
 func (s *Session) forward(sig syscall.Signal) {
-	if s.pass(sig) && (s.stopped.Load() || s.held.Load()) {
+	if s.pass(sig) && (s.stopped.Load() || s.held.Load() || s.stoppedNow()) {
 		s.release()
 	}
 	if sig == unix.SIGHUP && s.user != nil && !s.user.Alive() {
 		s.hangup()
 	}
+}
+
+// stoppedNow asks the kernel, whose SIGCHLD may be on its way.
+func (s *Session) stoppedNow() bool {
+	t := s.child.Target()
+	stopped, known := proc.IsStopped(t.PID, t.Start)
+	return stopped && known
 }
 
 // pass hands a signal to the agent; true: it is meant to end it. It takes no lock.

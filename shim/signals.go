@@ -15,6 +15,9 @@ import (
 // forwarded are the signals that the agent gets as if they had been sent to it.
 var forwarded = []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2}
 
+// endings are those of them that are meant to end it.
+var endings = bit(unix.SIGHUP) | bit(unix.SIGINT) | bit(unix.SIGQUIT) | bit(unix.SIGTERM)
+
 // waker makes the loop's poll return, from any goroutine. Signals are a set:
 // which ones came, not how often.
 type waker struct {
