@@ -111,13 +111,13 @@ func TestSameRowIsNotPaintedAgain(t *testing.T) {
 	}
 }
 
-// A key that is swallowed changes the row's count, not the title.
+// New words in the row do not set the title once more.
 func TestSameTitleIsNotSetAgain(t *testing.T) {
 	b := newFaceBench(t)
 	b.writes(altKitty)
 	b.pausedNow()
 	first := len(b.s.overlays)
-	b.Pause(Pause{Dropped: 1})
+	b.Pause(Pause{Keys: 1})
 	paint, undo := b.s.last()
 	if len(b.s.overlays) == first || strings.Contains(paint, "\x1b]0;") || !strings.Contains(undo, "\x1b]0;") {
 		t.Errorf("painted %q, undone by %q", paint, undo)

@@ -118,11 +118,31 @@ func (s *Session) follow(sig syscall.Signal) {
 		s.opt.Tap.event(Item{Kind: AgentStop})
 		return
 	}
-	if s.wake.sigs.Load()&endings != 0 {
-		s.wake.add(unix.SIGCHLD) // the agent is to end: see signals
+	if s.toEnd(sig) {
+		s.wake.add(unix.SIGCHLD) // see signals
 		return
 	}
 	s.suspend(sig)
+}
+
+// endGrace: of two signals that came together, such as a shell's SIGTERM and
+// SIGCONT, Go tells on several threads, in any order; on a busy machine 10 ms were
+// not always enough. The agent has stopped by then: only the shell hears later.
+const endGrace = 100 * time.Millisecond
+
+// toEnd reports whether a signal that is to end the agent has come, and for a
+// stop of a job in the background, which may follow its SIGCONT at once, waits for
+// one that came with that.
+func (s *Session) toEnd(sig syscall.Signal) bool {
+	if sig != unix.SIGTTIN && sig != unix.SIGTTOU {
+		return s.wake.sigs.Load()&endings != 0
+	}
+	fds := [1]unix.PollFd{{Fd: int32(s.wake.r), Events: unix.POLLIN}}
+	for end := time.Now().Add(endGrace); s.wake.sigs.Load()&endings == 0 && time.Now().Before(end); s.wake.clear() {
+		_, _ = poll(fds[:], int(time.Until(end).Milliseconds())+1) // the loop looks itself
+	}
+	s.wake.wake() // the bits are still there
+	return s.wake.sigs.Load()&endings != 0
 }
 
 // askedToStop: somebody sent SIGTSTP to qshim. With a terminal of its own the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"qshim/detect"
@@ -32,7 +33,7 @@ func (testVoice) PauseRow(p Pause, cols int) string {
 	left := p.Decision.Until.Sub(p.Now).Round(time.Second)
 	return fmt.Sprintf("⏸停 PAUSED keys=%d dropped=%d %v", p.Keys, p.Dropped, left)
 }
-func (testVoice) Title(p Pause) string       { return "suspended title" }
+func (testVoice) Title(p Pause) string       { return "suspended title" + strings.Repeat("!", p.Dropped) }
 func (testVoice) Notice(n Notice) string     { return "-e notice\x07 " + string(n.Kind) }
 func (testVoice) Line(p Pause, _ int) string { return "waits: " + string(p.Decision.Reason.Code) }
 func (testVoice) Note(Pause) string          { return "note" }
