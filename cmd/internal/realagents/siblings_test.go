@@ -154,7 +154,7 @@ func TestLaunchWaitsOnItsOwnAccountOnly(t *testing.T) {
 
 // changing is what differs between two runs of the same turn: how long it took,
 // which word an agent picked for it, and names of the test's own.
-var changing = regexp.MustCompile(`\d+m? ?\d*s\b|\d\d:\d\d|[✻✶✽✢·*] \S+( for)?|~?/\S+|[0-9a-f]{8}-[0-9a-f-]+`)
+var changing = regexp.MustCompile(`\d+m? ?\d*s\b|\d?\d:\d\d( [AP]M)?|[✻✶✽✢·*] \S+( for)?|~?/\S+|[0-9a-f]{8}-[0-9a-f-]+`)
 
 // A pause in the middle of a streamed answer leaves no trace: at the end of the
 // turn the screen is that of a session that was never stopped.
@@ -205,12 +205,12 @@ func calm(rows []string) bool {
 	return !slices.ContainsFunc(rows, func(r string) bool { return strings.Contains(r, "esc to") })
 }
 
-// masked leaves out blank rows with Codex's "Worked for", which it writes only
-// under a turn that took long.
+// masked leaves out blank rows, Codex's "Worked for", which it writes only under a
+// turn that took long, and what Claude Code tells in the first sessions alone (▎).
 func masked(rows []string) string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r string) bool {
 		r = strings.Trim(r, " ─")
-		return r == "" || strings.HasPrefix(r, "Worked for ")
+		return r == "" || strings.HasPrefix(r, "Worked for ") || strings.HasPrefix(r, "▎")
 	})
 	return changing.ReplaceAllString(strings.Join(rows, "\n"), "…")
 }
