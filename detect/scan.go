@@ -27,11 +27,12 @@ type pending struct {
 	weak     bool     // reported as weak already
 	over     []string // keys of older rows that this one says again
 	ticked   bool     // its figures changed in place: it is live
+	whole    bool     // its agent has painted all of it: it need not settle
 }
 
 // due is when the row must be looked at again, zero if only news can decide.
 func (p *pending) due(w *Watcher, now time.Time) time.Time {
-	if d := p.still.Add(settle); d.After(now) {
+	if d := p.still.Add(settle); d.After(now) && !p.whole {
 		return d
 	}
 	if p.weak || w.sig.activity == Busy && p.rule.needs != "" && p.rule.needs != "osc-error" {
@@ -100,6 +101,7 @@ func (w *Watcher) refresh() (changed, hot bool) {
 		}
 		was := c.l
 		c.l = w.p.classify(text, w.screenMode(), false)
+		c.l.framed = w.s.Framed(y)
 		if c.l.hot {
 			c.l.colour = colourOf(w.s.Line(y))
 			hot = true
@@ -409,6 +411,7 @@ func (w *Watcher) pend(now time.Time, d *desk, c *candidate, lone bool) {
 			p.ticked = p.ticked || lone && counts(p, c)
 			at := p.f.At
 			p.key, p.text, p.still, p.f = c.key, c.text, now, c.f
+			p.whole = w.whole(d, c.block)
 			if c.f.Class != finding.Retrying {
 				p.f.At = at
 			}
@@ -418,8 +421,23 @@ func (w *Watcher) pend(now time.Time, d *desk, c *candidate, lone bool) {
 	}
 	d.wait = append(d.wait, &pending{
 		rule: c.rule, f: c.f, key: c.key, text: c.text, prev: c.block.prev, colour: c.block.colour, kind: c.block.kind(), finished: c.finished,
-		first: now, still: now, turn: w.turn, seen: true,
+		first: now, still: now, turn: w.turn, seen: true, whole: w.whole(d, c.block),
 	})
+}
+
+// whole reports whether a block of the page came in synchronised updates, as
+// Codex and OpenCode paint always and Claude where the terminal can. Then it is no
+// part of a frame, and to wait for the rest would only let siblings go on sending.
+func (w *Watcher) whole(d *desk, b *block) bool {
+	if d != &w.screenDesk {
+		return false
+	}
+	for i := range w.lines[b.from:b.to] {
+		if !w.lines[b.from+i].framed {
+			return false
+		}
+	}
+	return true
 }
 
 // settleAll reports what has settled and is agreed upon and forgets what went.
@@ -435,7 +453,7 @@ func (w *Watcher) settleAll(now time.Time, d *desk) {
 
 // resolve reports one pending row if it can; true when it is dealt with.
 func (w *Watcher) resolve(now time.Time, d *desk, p *pending) bool {
-	if !d.own && now.Sub(p.still) < settle && now.Sub(p.first) < settleMost && !w.exited {
+	if !d.own && !p.whole && now.Sub(p.still) < settle && now.Sub(p.first) < settleMost && !w.exited {
 		return false
 	}
 	says := agrees

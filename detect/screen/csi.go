@@ -223,6 +223,8 @@ func (s *Screen) setPrivate(num int, on bool) {
 		} else {
 			s.restoreCursor(s.saved)
 		}
+	case 2026:
+		s.synchronise(on)
 	}
 	if num == 0 || untracked(num) {
 		return

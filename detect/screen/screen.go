@@ -44,6 +44,7 @@ type Screen struct {
 	ring     ring
 	p        parser
 	version  uint64
+	frame    frame
 	ev       events
 	title    string
 	texts    map[rune]string
@@ -112,6 +113,32 @@ func (s *Screen) Alt() bool { return s.g == &s.alt }
 // Synchronised reports whether the agent is inside a synchronised update
 // (?2026h): the real terminal does not show what is written until it ends.
 func (s *Screen) Synchronised() bool { return s.st.private(2026) }
+
+// Framed reports whether what row y shows was painted inside a synchronised
+// update that has ended: then the agent has painted all of it that it is going to
+// paint at once. False where that cannot be told.
+func (s *Screen) Framed(y int) bool {
+	v := s.RowVersion(y)
+	return v > s.frame.loose && v <= s.frame.end
+}
+
+// frame tells rows that were painted in synchronised updates from others, by their
+// versions.
+type frame struct {
+	end   uint64 // the version when the last update ended
+	loose uint64 // the last version that may have come about outside of one
+}
+
+// synchronise begins or ends an update.
+func (s *Screen) synchronise(on bool) {
+	switch {
+	case on == s.Synchronised():
+	case !on:
+		s.frame.end = s.version
+	case s.version > s.frame.end:
+		s.frame.loose = s.version
+	}
+}
 
 // Ground reports whether the last Write ended between sequences and not inside
 // a UTF-8 character, so that other bytes may be put into the stream here. (Only
