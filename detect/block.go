@@ -18,7 +18,6 @@ type line struct {
 	stop   uint64 // definitions whose stop fits
 	hot    bool   // holds a word that a rule could want
 	colour colour // how the text is coloured, where that is known
-	framed bool   // painted in a synchronised update that has ended
 }
 
 // colour is what the style of a row says about its speaker. Themes differ, so

@@ -101,7 +101,6 @@ func (w *Watcher) refresh() (changed, hot bool) {
 		}
 		was := c.l
 		c.l = w.p.classify(text, w.screenMode(), false)
-		c.l.framed = w.s.Framed(y)
 		if c.l.hot {
 			c.l.colour = colourOf(w.s.Line(y))
 			hot = true
@@ -432,8 +431,9 @@ func (w *Watcher) whole(d *desk, b *block) bool {
 	if d != &w.screenDesk {
 		return false
 	}
-	for i := range w.lines[b.from:b.to] {
-		if !w.lines[b.from+i].framed {
+	scrolled := len(w.lines) - len(w.cache)
+	for i := b.from; i < b.to; i++ {
+		if !w.s.Framed(i - scrolled) { // which a row that has scrolled out is not
 			return false
 		}
 	}

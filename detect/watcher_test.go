@@ -315,6 +315,36 @@ func TestSplitFrames(t *testing.T) {
 	}
 }
 
+// TestSynchronised: a row of a frame that is whole is found with it; one that may
+// be a part must stand for a moment.
+func TestSynchronised(t *testing.T) {
+	row := "\x1b[2J\x1b[H❯ hi\r\n" + banner + "\r\n\r\n" + rule80 + "\r\n❯ \r\n" + rule80 + "\r\n  ⚠ Usage limit reached · limit resets 6:45pm"
+	for name, c := range map[string]struct {
+		frames []string
+		atOnce string
+	}{
+		"whole":            {[]string{"\x1b[?2026h" + row + "\x1b[?2026l"}, "window/strong"},
+		"in three reads":   {[]string{"\x1b[?2026h" + row[:60], row[60:], "\x1b[?2026l"}, "window/strong"},
+		"not synchronised": {[]string{row}, ""},
+		"not ended":        {[]string{"\x1b[?2026h" + row}, ""},
+		"a part before":    {[]string{row[:40], "\x1b[?2026h" + row[40:] + "\x1b[?2026l"}, ""},
+	} {
+		l := watch(t, "claude", detect.Options{})
+		l.turn(claudeBusy)
+		l.out(claudeIdle)
+		l.wait(10 * time.Millisecond) // or the next look would be put off
+		for _, f := range c.frames {
+			l.out(f)
+		}
+		l.wait(2 * time.Millisecond)
+		l.want(name+", at once", c.atOnce)
+		l.wait(time.Second)
+		if l.want(name+", a moment later", map[bool]string{true: "window/strong"}[c.atOnce == ""]); l.w.Screen().Synchronised() != (name == "not ended") {
+			t.Errorf("%s: the case is not what it says", name)
+		}
+	}
+}
+
 // TestGemini: the debug log is the first source, the dialog waits.
 func TestGemini(t *testing.T) {
 	l := watch(t, "gemini", detect.Options{HasLog: true})

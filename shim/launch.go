@@ -144,6 +144,9 @@ func (w *LaunchWait) Await(ctx context.Context) Verdict {
 	}
 	for {
 		d, ok := w.decide(ctx)
+		if !ok && ctx.Err() != nil {
+			return w.end(Terminated) // the directory works: a signal cut us off at it
+		}
 		if !ok {
 			return w.end(map[bool]Verdict{false: Launch, true: TooLong}[w.Again])
 		}
@@ -180,7 +183,9 @@ func (w *LaunchWait) decide(ctx context.Context) (policies.Decision, bool) {
 			return next, events
 		})
 		if err != nil {
-			w.warn(err)
+			if ctx.Err() == nil {
+				w.warn(err)
+			}
 			return policies.Decision{}, false
 		}
 	}

@@ -4,11 +4,16 @@ package shim
 
 import (
 	"context"
+	"io"
+	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"qshim/detect/finding"
 	"qshim/lockfile"
@@ -179,6 +184,50 @@ func TestLaunchFailsOpen(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// cutOff is a store at which a signal arrives while something is claimed.
+type cutOff struct {
+	lockfile.Store
+	begun  bool
+	signal func()
+}
+
+func (s *cutOff) Update(ctx context.Context, fn func(lockfile.Ledger) (lockfile.Ledger, []lockfile.Event)) (lockfile.Ledger, error) {
+	if !s.begun {
+		s.begun = true
+		return s.Store.Update(ctx, fn)
+	}
+	s.signal()
+	return lockfile.Ledger{}, ctx.Err()
+}
+
+// TestLaunchCutOff: a signal in the middle of a claim is no broken directory.
+func TestLaunchCutOff(t *testing.T) {
+	launchBubble(t, false, func(t *testing.T, b *launchBench) {
+		b.hit(rateHit(time.Minute))
+		b.w.Store = &cutOff{Store: b.store, signal: func() { b.stop() }}
+		b.start()
+		b.ends(Terminated, time.Minute, 2*time.Minute)
+		if strings.Contains(b.out.String(), "WARN") {
+			t.Errorf("said %q", b.out)
+		}
+	})
+}
+
+// TestLaunchSignalledLate: one that nobody has looked at yet when the wait is over.
+func TestLaunchSignalledLate(t *testing.T) {
+	for sig, want := range map[os.Signal]Verdict{unix.SIGHUP: Terminated, unix.SIGTERM: Terminated, unix.SIGTSTP: Launch, nil: Launch} {
+		sigs := make(chan os.Signal, 1)
+		if sig != nil {
+			sigs <- sig
+		}
+		var last atomic.Int32
+		w := &LaunchWait{Out: io.Discard}
+		if v := w.late(Launch, nil, sigs, &last); v != want {
+			t.Errorf("%v: verdict %v", sig, v)
+		}
 	}
 }
 

@@ -43,11 +43,8 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 		watch = append(watch, unix.SIGTSTP, unix.SIGCONT)
 	}
 	signal.Notify(sigs, watch...)
-	defer signal.Stop(sigs)
 	var last atomic.Int32
 	var ended sync.WaitGroup
-	defer ended.Wait()
-	defer cancel()
 	ended.Go(func() {
 		for {
 			select {
@@ -64,10 +61,34 @@ func (w *LaunchWait) OnTerminal(ctx context.Context) (Verdict, syscall.Signal) {
 		}
 	})
 	v := w.Await(ctx)
+	cancel()
+	ended.Wait()
+	v = w.late(v, k, sigs, &last)
 	if v == Abandoned && k != nil && k.interrupted.Load() {
 		return v, unix.SIGINT
 	}
 	return v, syscall.Signal(last.Load())
+}
+
+// late ends the catching of signals. One that came while the launch was being
+// decided ends it all the same: the agent was not there to get it, and would run
+// on a terminal that has closed.
+func (w *LaunchWait) late(v Verdict, k *keyboard, sigs chan os.Signal, last *atomic.Int32) Verdict {
+	signal.Stop(sigs)
+	for more := true; more; {
+		select {
+		case s := <-sigs:
+			if s != unix.SIGTSTP && !k.take(s) {
+				last.Store(int32(s.(syscall.Signal)))
+			}
+		default:
+			more = false
+		}
+	}
+	if v == Launch && last.Load() != 0 {
+		return w.end(Terminated)
+	}
+	return v
 }
 
 // keyboard reads single keys from the user's terminal during a launch wait.
