@@ -114,7 +114,8 @@ func write(t testing.TB, path, text string, mode os.FileMode) {
 
 // claudeRows is Claude Code 2.1.332's screen as far as qshim reads it: b a turn
 // in progress, f the end of one that was refused, d of one that went well, r its
-// own retry (measured; see policies/agents/claude.toml).
+// own retry (measured; see policies/agents/claude.toml). Each is a synchronised
+// update, as where the terminal can.
 func claudeRows(key byte) string {
 	state := map[byte]string{
 		'b': "\x1b[38;2;215;119;87m✶ Working… (3s · ↓ 10 tokens)",
@@ -131,13 +132,13 @@ func claudeRows(key byte) string {
 	}
 	line := "\x1b[38;2;136;136;136m" + strings.Repeat("─", 90) + "\x1b[0m"
 	var b strings.Builder
-	b.WriteString("\x1b[?1049h\x1b]0;" + title + "\x07\x1b[2J")
+	b.WriteString("\x1b[?1049h\x1b]0;" + title + "\x07\x1b[?2026h\x1b[2J")
 	for y, row := range []string{1: "❯ do the task", 3: "\x1b[38;2;255;255;255m●\x1b[0m I am on it.", 5: state + "\x1b[0m", 27: line, 28: input, 29: line, 30: "  ⏵⏵ auto mode on"} {
 		if row != "" {
 			fmt.Fprintf(&b, "\x1b[%d;1H%s", y, row)
 		}
 	}
-	return b.String() + "\x1b[28;3H"
+	return b.String() + "\x1b[28;3H\x1b[?2026l"
 }
 
 // scriptHead answers a command of ours, which has no place for a pid, and the
