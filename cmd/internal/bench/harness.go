@@ -42,6 +42,9 @@ func newHarness(ctx context.Context, dir string) (*harness, error) {
 	if err != nil {
 		return nil, err
 	}
+	if self, err = installed(self, dir); err != nil {
+		return nil, err
+	}
 	h := &harness{ctx: ctx, self: self}
 	for _, e := range os.Environ() {
 		name, _, _ := strings.Cut(e, "=")

@@ -46,7 +46,7 @@ type sample map[*figure]float64
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // startsEach is how many starts make one sample, their middle.
-const startsEach = 5
+const startsEach = 15
 
 func starts(h *harness, w wrapper, _ options) (sample, error) {
 	var took, cpu []float64
