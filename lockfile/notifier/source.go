@@ -1,5 +1,3 @@
-//go:build !linux
-
 package notifier
 
 import "github.com/fsnotify/fsnotify"
@@ -35,8 +33,16 @@ func (s *source) Close() error {
 	return err
 }
 
+// pass is the goroutine. The room that it takes on its stack is more than the runtime
+// would shrink that to, and what lies beyond suffices for what event does: a stack
+// that grows then takes an eighth of a stop.
 func (s *source) pass(event func(*source, fsnotify.Event), lost func(*source, error)) {
 	defer close(s.done)
+	var deep [24 << 10]byte
+	s.tell(event, lost, &deep)
+}
+
+func (s *source) tell(event func(*source, fsnotify.Event), lost func(*source, error), _ *[24 << 10]byte) {
 	events, errs := s.w.Events, s.w.Errors
 	for events != nil || errs != nil {
 		select {
