@@ -118,11 +118,18 @@ func (s *Session) follow(sig syscall.Signal) {
 		s.opt.Tap.event(Item{Kind: AgentStop})
 		return
 	}
-	if s.toEnd(sig) {
+	if s.toEnd(sig) || s.wentOn() {
 		s.wake.add(unix.SIGCHLD) // see signals
 		return
 	}
 	s.suspend(sig)
+}
+
+// wentOn reports that the agent's stop is over already: it was continued to get a
+// signal that ends it, and nobody would continue us.
+func (s *Session) wentOn() bool {
+	stopped, known := s.stoppedNow()
+	return known && !stopped
 }
 
 // endGrace: of two signals that came together, such as a shell's SIGTERM and

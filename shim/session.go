@@ -533,19 +533,21 @@ func (s *Session) signals() {
 // forward passes a signal on that was sent to qshim. An agent that we stopped
 // could not act on it, so it is continued.
 func (s *Session) forward(sig syscall.Signal) {
-	if s.pass(sig) && (s.stopped.Load() || s.held.Load() || s.stoppedNow()) {
-		s.release()
+	if s.pass(sig) {
+		if now, _ := s.stoppedNow(); now || s.stopped.Load() || s.held.Load() {
+			s.release()
+		}
 	}
 	if sig == unix.SIGHUP && s.user != nil && !s.user.Alive() {
 		s.hangup()
 	}
 }
 
-// stoppedNow asks the kernel, whose SIGCHLD may be on its way.
-func (s *Session) stoppedNow() bool {
+// stoppedNow asks the kernel, whose SIGCHLD may be on its way; not known: the agent
+// is gone.
+func (s *Session) stoppedNow() (stopped, known bool) {
 	t := s.child.Target()
-	stopped, known := proc.IsStopped(t.PID, t.Start)
-	return stopped && known
+	return proc.IsStopped(t.PID, t.Start)
 }
 
 // pass hands a signal to the agent; true: it is meant to end it. It takes no lock.
