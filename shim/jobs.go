@@ -133,8 +133,8 @@ func (s *Session) wentOn() bool {
 }
 
 // endGrace: of two signals that came together, such as a shell's SIGTERM and
-// SIGCONT, Go tells on several threads, in any order; on a busy machine 10 ms were
-// not always enough. The agent has stopped by then: only the shell hears later.
+// SIGCONT, Go tells on several threads, in any order. The agent has stopped by then:
+// only the shell hears later.
 const endGrace = 100 * time.Millisecond
 
 // toEnd reports whether a signal that is to end the agent has come, and for a
